@@ -88,7 +88,7 @@ func echoes(t *testing.T, terminal *os.File) bool {
 }
 
 // V9: a passphrase is asked for on the terminal, twice for a new vault, and never shown; so is a secret.
-func TestVaultPassphraseOnTerminal(t *testing.T) {
+func TestVaultPassphraseOnTerminalV9(t *testing.T) {
 	dir := t.TempDir()
 	for _, c := range []struct {
 		name, stdin string
@@ -130,7 +130,7 @@ func TestVaultPassphraseOnTerminal(t *testing.T) {
 }
 
 // V9: systemd's credentials open the vault, and nobody is asked.
-func TestVaultCredentials(t *testing.T) {
+func TestVaultCredentialsV9(t *testing.T) {
 	for name, make := range map[string]func(dir string) error{
 		vault.CredentialKey: func(dir string) error { return vault.MakeFile(filepath.Join(dir, vault.CredentialKey)) },
 		vault.CredentialPassphrase: func(dir string) error {

@@ -68,8 +68,8 @@ func run(t *testing.T, environ []string, stdin string, args ...string) (code int
 
 const claudeCall = `{"session_id":"x","transcript_path":"/t","cwd":"/w","permission_mode":"default","hook_event_name":"PreToolUse","tool_use_id":"toolu_1",`
 
-// TestClaude: G19. What passes prints nothing; what does not is the documented JSON; nothing else has another exit code than 2.
-func TestClaude(t *testing.T) {
+// TestClaudeG19: what passes prints nothing; what does not is the documented JSON; nothing else has another exit code than 2.
+func TestClaudeG19(t *testing.T) {
 	yes, no := answer(wire.Allow, ""), answer(wire.Deny, "Denied: because.")
 	for name, c := range map[string]struct {
 		say    func(wire.Request) string

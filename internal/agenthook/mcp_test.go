@@ -247,7 +247,7 @@ func connect(t *testing.T, socket string) *mcp.ClientSession {
 }
 
 // V1, M1: the list that is shown to agents says what the host accepts.
-func TestToolsAreListed(t *testing.T) {
+func TestToolsAreListedM1V1(t *testing.T) {
 	socket, _, _ := sensor(t)
 	list, err := connect(t, socket).ListTools(t.Context(), nil)
 	if err != nil {
@@ -357,7 +357,7 @@ func TestF39IDTwice(t *testing.T) {
 }
 
 // F39, P6: a call that is made though the hook was told no is answered with what the hook was told.
-func TestF39AfterADenial(t *testing.T) {
+func TestF39AfterADenialP6(t *testing.T) {
 	socket, port, _ := sensor(t)
 	input := json.RawMessage(`{"url":"https://example.com:` + port + `/","vault_auth_key":"key-0","reason":"look"}`)
 	event := `{"hook_event_name":"PreToolUse","session_id":"s","agent_id":"a1","tool_name":"mcp__weir__VaultHttpFetch","tool_input":` + string(input) + `}`

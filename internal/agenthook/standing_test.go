@@ -76,7 +76,7 @@ func hosts(t *testing.T) map[string][]string {
 }
 
 // F32, K1: what the guard refuses by its compiled-in rules is refused for every tool in every form, whatever becomes of the host.
-func TestF32GuardNeedsNoHost(t *testing.T) {
+func TestF32GuardNeedsNoHostK1(t *testing.T) {
 	localTime = 50 * time.Millisecond
 	t.Cleanup(func() { localTime = 10 * time.Second })
 	dir := t.TempDir()
@@ -179,7 +179,7 @@ func TestF32LocalNeedsNoHost(t *testing.T) {
 }
 
 // F32, K10: where the hook can see that the kill switch is on, tools that change something are off without the host, too.
-func TestF32KillSwitchNeedsNoHost(t *testing.T) {
+func TestF32KillSwitchNeedsNoHostK10(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kill-switch")
 	environ := []string{wire.Variable + "=" + filepath.Join(t.TempDir(), "none")}
 	ask := func(tool, input string) string {

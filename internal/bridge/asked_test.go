@@ -12,7 +12,7 @@ import (
 
 // V2, B50: nothing of what a call will do is hidden from who decides elsewhere, whatever its key is called; a text of which something is
 // hidden cannot be approved there.
-func TestAskedIsShownWhole(t *testing.T) {
+func TestAskedIsShownWholeV2(t *testing.T) {
 	for _, key := range []string{"github-token", "github_token", "stripe-secret", "openai-api-key", "aws_session_token", "password", "auth"} {
 		r, err := vault.ParseRequest(fmt.Appendf(nil, `{"vault_auth_key": %q, "auth_scheme": "bearer", "method": "DELETE", "url": "https://example.org/repos/x", "reason": "to clean up", "body": "x"}`, key))
 		if err != nil {

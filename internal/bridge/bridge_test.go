@@ -160,8 +160,8 @@ func answers(t *testing.T, conn *net.UnixConn, n int) map[string]wire.Answer {
 	return got
 }
 
-// TestAnswers: G20. The id is echoed, an answer allows or denies, and a denial has a reason.
-func TestAnswers(t *testing.T) {
+// TestAnswersG20: the id is echoed, an answer allows or denies, and a denial has a reason.
+func TestAnswersG20(t *testing.T) {
 	h := &host{asker: inside("secret"), decide: func(_ context.Context, r gate.Request) gate.Verdict {
 		if r.Ask != gate.Command || r.Container.ID != "g-test" {
 			return gate.Verdict{}
@@ -234,8 +234,8 @@ func TestMany(t *testing.T) {
 	}
 }
 
-// TestWho: G21. Who asks is established for each request, not once for a connection.
-func TestWho(t *testing.T) {
+// TestWhoG21: who asks is established for each request, not once for a connection.
+func TestWhoG21(t *testing.T) {
 	h := &host{asker: inside()}
 	conn := dial(t, serve(t, h))
 	io.WriteString(conn, bash("1", "ls"))
@@ -481,8 +481,8 @@ func BenchmarkRoundTrip(b *testing.B) {
 	}
 }
 
-// TestCalled: G2. A tool that is let be called is reported, so that it taints; where that fails, it is not called.
-func TestCalled(t *testing.T) {
+// TestCalledG2: a tool that is let be called is reported, so that it taints; where that fails, it is not called.
+func TestCalledG2(t *testing.T) {
 	h := &host{asker: inside()}
 	path := serve(t, h)
 	ask := func(tool, more string) wire.Answer {

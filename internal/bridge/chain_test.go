@@ -32,8 +32,8 @@ const none = "echo '{}'"
 
 func denying(reason string) string { return `echo '{"decision":"deny","reason":"` + reason + `"}'` }
 
-// TestChain: G18. By name, the first deny wins; a broken hook denies in a tainted container and not in a clean one.
-func TestChain(t *testing.T) {
+// TestChainG18: by name, the first deny wins; a broken hook denies in a tainted container and not in a clean one.
+func TestChainG18(t *testing.T) {
 	for name, c := range map[string]struct {
 		hooks   map[string]string
 		tainted string // what the denial says; empty: it passes

@@ -22,7 +22,7 @@ import (
 
 const relayEnv = "WEIR_TEST_RELAY"
 
-// TestRelay is the other process of TestCrossing: standard input goes to a socket, and what comes back to standard output.
+// TestRelay is the other process of TestCrossingG21: standard input goes to a socket, and what comes back to standard output.
 func TestRelay(t *testing.T) {
 	path := os.Getenv(relayEnv)
 	if path == "" {
@@ -55,9 +55,9 @@ func (b *byPID) Who(pid int) (Asker, error) {
 	return Asker{Container: event.Container{ID: b.pids[pid], Taint: []string{"secret"}}, Process: event.Process{PID: pid, Start: 1}, Mode: "enforce"}, nil
 }
 
-// TestCrossing: two containers on one socket use the same ids for 2,000 requests each, and say that they are the other one. Each is asked
+// TestCrossingG21: two containers on one socket use the same ids for 2,000 requests each, and say that they are the other one. Each is asked
 // about itself and gets each of its answers once, and nothing of the other's (G21).
-func TestCrossing(t *testing.T) {
+func TestCrossingG21(t *testing.T) {
 	const requests = 2000
 	h := &byPID{host: &host{decide: func(_ context.Context, r gate.Request) gate.Verdict {
 		return gate.Verdict{Reason: gate.Flagged, Text: "about " + r.Container.ID + " " + r.Command}

@@ -186,8 +186,8 @@ func gone(path string) func() bool {
 	}
 }
 
-// TestFolderAnswers: G20. Requests that were there before are answered as those that come, whole files only, and the request goes.
-func TestFolderAnswers(t *testing.T) {
+// TestFolderAnswersG20: requests that were there before are answered as those that come, whole files only, and the request goes.
+func TestFolderAnswersG20(t *testing.T) {
 	dir := shared(t)
 	leave(t, dir, "before"+wire.RequestSuffix, request("before", "ls"))
 	serveFolder(t, map[string]string{"a": dir}, echo)
@@ -245,8 +245,8 @@ func TestOwner(t *testing.T) {
 	}
 }
 
-// TestTwo: nothing crosses from one folder to another; one that two have is answered for neither (G21).
-func TestTwo(t *testing.T) {
+// TestTwoG21: nothing crosses from one folder to another; one that two have is answered for neither (G21).
+func TestTwoG21(t *testing.T) {
 	a, b, both := shared(t), shared(t), shared(t)
 	s := serveFolder(t, map[string]string{"a": a, "b": b, "c": both, "d": both}, echo)
 	until(t, "both containers have the folder", func() bool {

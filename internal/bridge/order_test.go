@@ -45,8 +45,8 @@ func (s permissionStage) Check(permission.Call, string) permission.Result {
 	return permission.Result{Decision: permission.Allowed}
 }
 
-// TestOrder (K1, K10, K11): kill switch, guard, permission rules, hooks, gate. What denies ends it; what is behind it is not asked.
-func TestOrder(t *testing.T) {
+// TestOrderK1K10K11: kill switch, guard, permission rules, hooks, gate. What denies ends it; what is behind it is not asked.
+func TestOrderK1K10K11(t *testing.T) {
 	order := []string{"kill switch", "guard", "permission rules", "hooks", "gate"}
 	for i, denies := range append(order, "nobody") {
 		t.Run(denies, func(t *testing.T) {
@@ -105,8 +105,8 @@ func TestAskFlaggedF06(t *testing.T) {
 	}
 }
 
-// TestGuardK1: in a clean container and in every mode, with whatever rules are used; each hit is written with tool, rule and excerpt (K13).
-func TestGuardK1(t *testing.T) {
+// TestGuardK1K13: in a clean container and in every mode, with whatever rules are used; each hit is written with tool, rule and excerpt (K13).
+func TestGuardK1K13(t *testing.T) {
 	for _, mode := range []string{"observe", "enforce", "seal"} {
 		who := inside()
 		who.Mode = mode

@@ -10,7 +10,7 @@ import (
 )
 
 // G21: the signals with which Go interrupts its own threads make nobody look as if it had ended.
-func TestAliveUnderSignals(t *testing.T) {
+func TestAliveUnderSignalsG21(t *testing.T) {
 	fd, err := unix.PidfdOpen(os.Getpid(), 0)
 	if err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ const (
 )
 
 // V2, V3, V10, V11: a call is announced, asked about, made, logged, and its answer taints.
-func TestFetchIsAsked(t *testing.T) {
+func TestFetchIsAskedV2V3V10V11(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	s := r.client()
@@ -114,7 +114,7 @@ func TestNothingLeaksV12(t *testing.T) {
 }
 
 // P8: what these tools give out stands in no log, event or trace, whether the call passed or failed; newRig's check looks for the vault's secret.
-func TestOutputsAreRedacted(t *testing.T) {
+func TestOutputsAreRedactedP8(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	const kept = "a line of the notes that nobody but the agent reads"
@@ -248,7 +248,7 @@ func TestToolsKillSwitchK10(t *testing.T) {
 
 // K10, V7, P4: what a person allows is not done if meanwhile the network was closed, a rule denied it, or who asked went elsewhere; and then a key
 // that is bound nowhere stays so.
-func TestWhatChangesWhileAPersonIsAsked(t *testing.T) {
+func TestWhatChangesWhileAPersonIsAskedK10P4V7(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(r *rig)
 		reason string
@@ -394,7 +394,7 @@ func TestFor(t *testing.T) {
 }
 
 // F34, V2: the question says which calls an approval for longer covers, and it can be for the same method and path alone.
-func TestF34ForIsToldAndNarrow(t *testing.T) {
+func TestF34ForIsToldAndNarrowV2(t *testing.T) {
 	for _, lasts := range []string{gate.ForSession, gate.ForKey} {
 		r := newRig(t)
 		r.bind(r.host())
@@ -480,7 +480,7 @@ func TestF34ForOfANote(t *testing.T) {
 }
 
 // F39, M5: a budget that is used up has a code of its own.
-func TestF39BudgetHasACode(t *testing.T) {
+func TestF39BudgetHasACodeM5(t *testing.T) {
 	r := newRig(t)
 	if err := r.memory.Import("notes", "long", strings.Repeat("bread ", 9000)); err != nil {
 		t.Fatal(err)
@@ -713,7 +713,7 @@ func TestFirstApprovalBindsV7(t *testing.T) {
 }
 
 // M1, M2, M6 over MCP.
-func TestRecall(t *testing.T) {
+func TestRecallM1M2M6(t *testing.T) {
 	r := newRig(t)
 	for _, err := range []error{r.memory.Import("notes", "today", "bread"), r.memory.Import("marked", "x", "y"), r.memory.Mark("marked", memory.Marks{Secret: true, Foreign: true})} {
 		if err != nil {
@@ -810,7 +810,7 @@ func TestShareOfCalls(t *testing.T) {
 }
 
 // V4: a call that is cancelled cancels its request, and its question has nobody who waits.
-func TestCancel(t *testing.T) {
+func TestCancelV4(t *testing.T) {
 	r := newRig(t)
 	r.bind(r.host())
 	r.allow("allow: [VaultHttpFetch(gh)]", "")

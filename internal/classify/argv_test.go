@@ -6,8 +6,8 @@ import (
 	"weir/internal/commands"
 )
 
-// TestObserved (G5, B06, B12): a command line by its file, its variables and whether it is whole.
-func TestObserved(t *testing.T) {
+// TestObservedG5 (B06, B12): a command line by its file, its variables and whether it is whole.
+func TestObservedG5(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		o    Observed

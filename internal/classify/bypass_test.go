@@ -89,7 +89,7 @@ func set(variable string) classify.Observed {
 	return classify.Observed{Argv: []string{"ls"}, File: "/usr/bin/ls", Env: []string{variable}}
 }
 
-// TestBypasses: B05, B08, B09 and B12, as texts and as observed command lines. B11 is TestB11Limits and TestB11WorstIsBounded.
+// TestBypasses: B05, B08, B09 and B12, as texts and as observed command lines. B11 is TestB11LimitsG9 and TestB11WorstIsBoundedG9.
 func TestBypasses(t *testing.T) {
 	for id, lines := range observed {
 		t.Run(id, func(t *testing.T) {

@@ -108,8 +108,8 @@ func worst() map[string]string {
 	return texts
 }
 
-// TestB11WorstIsBounded (G9): no text of a MiB needs much memory, and none that is over a limit is local.
-func TestB11WorstIsBounded(t *testing.T) {
+// TestB11WorstIsBoundedG9: no text of a MiB needs much memory, and none that is over a limit is local.
+func TestB11WorstIsBoundedG9(t *testing.T) {
 	for name, text := range worst() {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats
@@ -124,8 +124,8 @@ func TestB11WorstIsBounded(t *testing.T) {
 	}
 }
 
-// TestB11Limits (G9): what is over a limit is not local, with a reason of its own, as a text and as a command line.
-func TestB11Limits(t *testing.T) {
+// TestB11LimitsG9: what is over a limit is not local, with a reason of its own, as a text and as a command line.
+func TestB11LimitsG9(t *testing.T) {
 	tests := []struct{ name, text, rule string }{
 		{"list of 10,000 parts", strings.Repeat("ls -l;", 10_000), "limit-nodes"},
 		{"more than 1 MiB", "echo " + strings.Repeat("a", classify.MaxText), "limit-text"},
@@ -165,8 +165,8 @@ func hasRule(r classify.Result, rule string) bool {
 	return false
 }
 
-// TestCut: G9, facts tell that they are not all, also where no reason is left to tell it.
-func TestCut(t *testing.T) {
+// TestCutG9: facts tell that they are not all, also where no reason is left to tell it.
+func TestCutG9(t *testing.T) {
 	many := func(f func(i int) string) string {
 		var b strings.Builder
 		for i := range 300 {

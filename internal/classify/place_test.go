@@ -8,8 +8,8 @@ import (
 	"weir/internal/classify"
 )
 
-// TestF16Dir: G5, relative paths are judged from the directory that a command runs in; where that is not known, nothing relative is written (F16).
-func TestF16Dir(t *testing.T) {
+// TestF16DirG5: relative paths are judged from the directory that a command runs in; where that is not known, nothing relative is written (F16).
+func TestF16DirG5(t *testing.T) {
 	for _, c := range []struct {
 		dir, text string
 		local     bool

@@ -6,8 +6,8 @@ import (
 	"weir/internal/classify"
 )
 
-// TestF15Proved: G10, of the shell's state only what holds on every path is relied on (F15).
-func TestF15Proved(t *testing.T) {
+// TestF15ProvedG10: of the shell's state only what holds on every path is relied on (F15).
+func TestF15ProvedG10(t *testing.T) {
 	for _, text := range []string{
 		// an array that is not surely associative
 		`m=(1); declare -A m; k=$(cat f); m[$k]=1`, `read -a m < f; declare -A m; k=$(cat f); m[$k]=1`, `mapfile m < f; declare -A m; k=$(cat f); m[$k]=1`, `declare -a m; declare -A m; k=$(cat f); echo ${m[$k]}`,
@@ -77,8 +77,8 @@ func TestF15Counted(t *testing.T) {
 	}
 }
 
-// TestF20Export: G5, a variable that no accepted program reads may be given to later commands; what it holds is followed (F20).
-func TestF20Export(t *testing.T) {
+// TestF20ExportG5: a variable that no accepted program reads may be given to later commands; what it holds is followed (F20).
+func TestF20ExportG5(t *testing.T) {
 	for text, local := range map[string]bool{
 		"export FOO=bar": true, "export FOO=bar BAZ=1; ls": true, `export TOKEN="t$(cat f)"`: true, "FOO=1; export FOO": true, "export DEBUG=1 && grep -r x .": true, "declare -x FOO=bar": true, "export API_URL=http://a.example/x": true,
 		"export FOO=2; echo $((FOO + 1))": true,

@@ -12,8 +12,8 @@ var sorter = &Command{
 	Refuse: []Refusal{{Options: "--compress-program= -x", Why: "runs a program", Class: Network}},
 }
 
-// TestSplit (G5): options as getopt_long reads them; what is not accepted is found.
-func TestSplit(t *testing.T) {
+// TestSplitG5: options as getopt_long reads them; what is not accepted is found.
+func TestSplitG5(t *testing.T) {
 	for _, tt := range []struct{ words, options, operands, rules string }{
 		{"-nr a", "-n -r", "a", ""},
 		{"a -n b", "-n", "a b", ""},
@@ -61,8 +61,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// TestSplitUnknown (G5): words that are not literal may be options, or more words than one.
-func TestSplitUnknown(t *testing.T) {
+// TestSplitUnknownG5: words that are not literal may be options, or more words than one.
+func TestSplitUnknownG5(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		word Word

@@ -53,7 +53,7 @@ func check(t *testing.T, language Language, cases []langCase) {
 }
 
 // G5: sed's e, s///e, w, W, r, R, text of a, i, c, and what seds read differently.
-func TestSed(t *testing.T) {
+func TestSedG5(t *testing.T) {
 	check(t, Sed, []langCase{
 		ok("10,20p"), ok("$p"), ok("/^func /,/^}/p"), ok("0~3d"), ok("1~2!d"), ok("/x/I,+4{p;d}"), ok("0,/re/s//y/"),
 		ok(`\|usr/lib|d`), ok("s/old/new/gI"), ok("s/a/b/2;s/c/d/p"), ok("s,a/b,c/d,"), ok("s|a|\\||"), ok("y/abc/xyz/;p"),
@@ -79,7 +79,7 @@ func TestSed(t *testing.T) {
 }
 
 // G5: awk's programs, files under computed names, and gawk's network files.
-func TestAwk(t *testing.T) {
+func TestAwkG5(t *testing.T) {
 	check(t, Awk, []langCase{
 		ok("{print $1}"), ok("NR==1"), ok("$3 > 100 && $1 ~ /^a/"), ok("END{print NR}"), ok("/a|b/,/c/{n++} END {print n+0}"),
 		ok(`BEGIN{FS=":"; OFS="|"} {$1=$1; print}`), ok(`{printf "%-10s|%s\n", $1, $2}`), ok(`{print (a > b) ? "x" : "y"}`),

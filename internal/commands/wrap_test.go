@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestRead: G22 and K5, where the command stands. Commands are in brackets, texts in braces.
-func TestRead(t *testing.T) {
+// TestReadG22K5: where the command stands. Commands are in brackets, texts in braces.
+func TestReadG22K5(t *testing.T) {
 	for line, want := range map[string]string{
 		"sudo p a": "[p a]", "sudo -u root p": "[p]", "sudo -uroot p": "[p]", "sudo -nu root p": "[p]", "sudo -un p": "[p]", "sudo --user root p": "[p]", "sudo --us=root -- p -x": "[p -x]",
 		"sudo A=b p C=d": "[p C=d]", "nice -n 5 p": "[p]", "nice -5 p": "[p]", "nice --adj 5 p": "[p]", "timeout 5 p": "[p]", "timeout -k 1 -s KILL 5 p 6": "[p 6]", "timeout --sig=KILL 5 p": "[p]",

@@ -239,7 +239,7 @@ func TestTokenOnce(t *testing.T) {
 }
 
 // Each attack is refused, reaches no question, and is told nothing; the same request without the change is carried out (G17, issue of other users and pages).
-func TestAttacks(t *testing.T) {
+func TestAttacksG17(t *testing.T) {
 	s := serve(t, Options{})
 	s.enter(t)
 	for name, attack := range map[string]func(*http.Request){

@@ -45,7 +45,7 @@ func greet(t *testing.T, l net.Listener) {
 }
 
 // B27, G17: who is guarded, or cannot be known, is refused and told of.
-func TestRules(t *testing.T) {
+func TestRulesG17(t *testing.T) {
 	no := errors.New("guarded")
 	me, other := uint32(os.Getuid()), uint32(os.Getuid()+1)
 	for name, c := range map[string]struct {

@@ -20,7 +20,7 @@ func TestTerminalName(t *testing.T) {
 }
 
 // G17: sudo takes the environment away; the session is found at an ancestor.
-func TestSSHSessionOfAnAncestor(t *testing.T) {
+func TestSSHSessionOfAnAncestorG17(t *testing.T) {
 	cmd := exec.Command("sh", "-c", `env -i sh -c 'echo $$; read wait' ; true`)
 	cmd.Env = append(os.Environ(), "SSH_CONNECTION=192.0.2.9 50000 192.0.2.1 22\x1b[2J")
 	in, err := cmd.StdinPipe()

@@ -184,7 +184,7 @@ func TestRoles(t *testing.T) {
 }
 
 // A guarded process of such a group is refused all the same (B27, G17), and one of more groups than fit at once is known.
-func TestRolesRefuseTheGuarded(t *testing.T) {
+func TestRolesRefuseTheGuardedG17(t *testing.T) {
 	b := &fake{}
 	dir, s := start(t, b, func(int) error { return errors.New("guarded") })
 	if err := s.SetRoles(Roles{Look: []uint32{70001}}); err != nil {

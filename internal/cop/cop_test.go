@@ -18,8 +18,8 @@ type reviewer func(ctx context.Context, c Case) (Opinion, error)
 
 func (r reviewer) Review(ctx context.Context, c Case) (Opinion, error) { return r(ctx, c) }
 
-// TestCache: G14, one verdict for equal cases, until its time is over.
-func TestCache(t *testing.T) {
+// TestCacheG14: one verdict for equal cases, until its time is over.
+func TestCacheG14(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		cop := build(t, Options{CacheFor: time.Minute, Model: reviewer(func(context.Context, Case) (Opinion, error) {

@@ -13,8 +13,8 @@ import (
 
 var outsideHost = Destination{Address: addr("192.0.2.9"), Port: 443, Protocol: "tcp"}
 
-// TestStatic: G12, what is suspicious and what is harmless, with the corruption bit and no destination yet.
-func TestStatic(t *testing.T) {
+// TestStaticG12: what is suspicious and what is harmless, with the corruption bit and no destination yet.
+func TestStaticG12(t *testing.T) {
 	for _, c := range []struct {
 		flagged bool
 		text    string

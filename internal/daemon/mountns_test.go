@@ -40,7 +40,7 @@ func (a *ailing) Untold() error {
 }
 
 // What is told once is told also while all else fails (G2).
-func TestTold(t *testing.T) {
+func TestToldG2(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
 		s := newMountSpaces(&ailing{}, func(func(taint.Container)) {}, func(what string, err error) { told = append(told, what+": "+err.Error()) })

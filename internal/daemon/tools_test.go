@@ -17,7 +17,7 @@ import (
 
 // V9: the sensor opens the vault with systemd's credential, else with the key beside it, else not at all; which proxy its requests take is the
 // policy's word as it is then.
-func TestVaultIsOpened(t *testing.T) {
+func TestVaultIsOpenedV9(t *testing.T) {
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	policies := newActivePolicy(policy.Default())

@@ -40,7 +40,7 @@ func TestUnusedSaysWhy(t *testing.T) {
 }
 
 // G15: the asker waits until somebody answers; the verdict is written first.
-func TestApproveAndDeny(t *testing.T) {
+func TestApproveAndDenyG15(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		time.Sleep(299 * time.Second)
@@ -65,7 +65,7 @@ func TestApproveAndDeny(t *testing.T) {
 }
 
 // G15: nobody answers for 300 s: denied, and told without another call.
-func TestTimeout(t *testing.T) {
+func TestTimeoutG15(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
@@ -122,7 +122,7 @@ func TestAnswerErrors(t *testing.T) {
 }
 
 // G16: an approval is used once.
-func TestUsedOnce(t *testing.T) {
+func TestUsedOnceG16(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
@@ -143,7 +143,7 @@ func TestUsedOnce(t *testing.T) {
 }
 
 // G16: who asks the same shares the question, but one process has the approval.
-func TestJoinedAskers(t *testing.T) {
+func TestJoinedAskersG16(t *testing.T) {
 	bubble(t, func(r *rig) {
 		first := r.ask(curl())
 		thread := r.ask(curl())
@@ -200,7 +200,7 @@ func TestHeldAskerComesFirst(t *testing.T) {
 
 // G15: the client gave up; an approval that comes later is claimed once by the
 // same command and destination, within its time.
-func TestLateApproval(t *testing.T) {
+func TestLateApprovalG15(t *testing.T) {
 	tests := []struct {
 		name  string
 		after time.Duration
@@ -243,7 +243,7 @@ func TestLateApproval(t *testing.T) {
 }
 
 // G16: an approval that was handed out ends with its time as well.
-func TestApprovalExpiresUnused(t *testing.T) {
+func TestApprovalExpiresUnusedG16(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()

@@ -13,7 +13,7 @@ import (
 
 // G17: who, from where, when, why and what was shown are in the log and the store,
 // also after a restart.
-func TestAudit(t *testing.T) {
+func TestAuditG17(t *testing.T) {
 	uid := uint32(1000)
 	from := &event.Origin{Via: "control", UID: &uid, PID: 9, Exe: "/usr/bin/weir", Terminal: "pts/1", SSH: "192.0.2.9 5 192.0.2.1 22"}
 	text := "program curl\n\x1b[2J"

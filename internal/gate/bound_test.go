@@ -7,7 +7,7 @@ import (
 )
 
 // G16: approving A never lets B run: what differs asks its own question.
-func TestBoundToWhatWasAsked(t *testing.T) {
+func TestBoundToWhatWasAskedG16(t *testing.T) {
 	tests := []struct {
 		name string
 		f    func(*Request)
@@ -103,7 +103,7 @@ func TestSameProcessWithoutArguments(t *testing.T) {
 
 // G9: arguments over the limit are asked about, counted, stored within bounds and
 // bound to the one process.
-func TestArgvLimit(t *testing.T) {
+func TestArgvLimitG9(t *testing.T) {
 	const maxArgv = 32 << 10
 	long := func(r *Request) { r.Process.Argv = append([]string{"curl"}, repeat("x", maxArgv)...) }
 	bubble(t, func(r *rig) {

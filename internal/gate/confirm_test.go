@@ -27,7 +27,7 @@ func toolCall(text string) Request {
 }
 
 // P5, V2: a call of a tool is asked about in every mode but seal, and also where nothing is tainted.
-func TestConfirmP5(t *testing.T) {
+func TestConfirmP5V2(t *testing.T) {
 	bubble(t, func(r *rig) {
 		for _, mode := range []string{"", modeObserve, modeEnforce} {
 			req := toolCall("VaultHttpFetch: GET https://example.com/ in mode " + mode)

@@ -14,7 +14,7 @@ import (
 
 // G15: a pending question survives the daemon, with its id and its deadline, and
 // its process is attached to it again.
-func TestPendingSurvives(t *testing.T) {
+func TestPendingSurvivesG15(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.ask(curl())
 		before := r.Pending()[0]
@@ -110,7 +110,7 @@ func TestDeadlinePassesMeanwhile(t *testing.T) {
 
 // G15, G16: approved after reopening with nobody there: claimed once, also over
 // another restart.
-func TestApprovalAfterReopening(t *testing.T) {
+func TestApprovalAfterReopeningG15G16(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.ask(curl(unheld))
 		id := r.one()
@@ -317,7 +317,7 @@ func (r *rig) stored() (n int) {
 
 // A container that asks without end neither fills the disk nor pushes out what
 // people answered (G17).
-func TestPruneFlood(t *testing.T) {
+func TestPruneFloodG17(t *testing.T) {
 	const maxEnded, pruneAtLeast = 1024, 64
 	bubble(t, func(r *rig) {
 		req := curl()

@@ -19,7 +19,7 @@ func (r *rig) breakStore() {
 }
 
 // G9: a store that fails when the question is asked denies.
-func TestStoreFailsWhenAsked(t *testing.T) {
+func TestStoreFailsWhenAskedG9(t *testing.T) {
 	for name, fail := range map[string]func(*rig){
 		"closed":    func(r *rig) { r.o.DB.Close() },
 		"no bucket": (*rig).breakStore,
@@ -37,7 +37,7 @@ func TestStoreFailsWhenAsked(t *testing.T) {
 }
 
 // G9: an approval that cannot be stored is a denial, and the operator is told.
-func TestStoreFailsWhenAnswered(t *testing.T) {
+func TestStoreFailsWhenAnsweredG9(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
@@ -53,7 +53,7 @@ func TestStoreFailsWhenAnswered(t *testing.T) {
 }
 
 // G15: it has ended for who reads it, too, though it is stored as it was.
-func TestEndThatIsNotStored(t *testing.T) {
+func TestEndThatIsNotStoredG15(t *testing.T) {
 	for name, end := range map[string]func(*rig, string){
 		"approved": func(r *rig, id string) { _, _ = r.Answer(id, Reply{Allow: true, By: "alice"}) },
 		"late":     func(*rig, string) { time.Sleep(301 * time.Second) },
@@ -89,7 +89,7 @@ func TestStoreFailsWhenDenied(t *testing.T) {
 }
 
 // G9: neither a claim nor a use counts that cannot be stored.
-func TestStoreFailsWhenClaimed(t *testing.T) {
+func TestStoreFailsWhenClaimedG9(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.ask(curl()).leaves()
 		id := r.one()
@@ -121,7 +121,7 @@ func TestStoreFailsAtDeadline(t *testing.T) {
 }
 
 // G9: what cannot be written is denied, each place where something is written.
-func TestLogFails(t *testing.T) {
+func TestLogFailsG9(t *testing.T) {
 	tests := []struct {
 		name string
 		r    Request
@@ -163,7 +163,7 @@ func TestLogFailsWhenJoined(t *testing.T) {
 
 // G9: an approval that cannot be written is a denial for good, and does not bar
 // the process from asking again.
-func TestLogFailsWhenApproved(t *testing.T) {
+func TestLogFailsWhenApprovedG9(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl())
 		id := r.one()
@@ -226,7 +226,7 @@ func TestLogAndStoreFail(t *testing.T) {
 }
 
 // G9: a full queue denies, and takes questions again when there is room.
-func TestQueueFull(t *testing.T) {
+func TestQueueFullG9(t *testing.T) {
 	pid := func(n int) func(*Request) {
 		return func(r *Request) {
 			r.Process.PID, r.Destination.Port, r.Container.ID = n, uint16(n), fmt.Sprint("c", n)
@@ -249,7 +249,7 @@ func TestQueueFull(t *testing.T) {
 }
 
 // G9: as many processes as one likes ask the same; the gate holds a few of them.
-func TestTooManyAskers(t *testing.T) {
+func TestTooManyAskersG9(t *testing.T) {
 	bubble(t, func(r *rig) {
 		const maxAskers = 64
 		req := curl()

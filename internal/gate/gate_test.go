@@ -13,7 +13,7 @@ import (
 )
 
 // G9: a verdict that nobody filled in denies.
-func TestZeroVerdictDenies(t *testing.T) {
+func TestZeroVerdictDeniesG9(t *testing.T) {
 	var v Verdict
 	if v.Decision != Deny || v.Event().Decision != "deny" {
 		t.Fatalf("Verdict{} is %v", v.Decision)
@@ -69,7 +69,7 @@ func TestDecideAtOnce(t *testing.T) {
 }
 
 // G9: a request that does not say who wants what is a denial with its own reason.
-func TestDecideMalformed(t *testing.T) {
+func TestDecideMalformedG9(t *testing.T) {
 	tests := []struct {
 		name string
 		f    func(*Request)
@@ -124,7 +124,7 @@ func TestObserveTells(t *testing.T) {
 }
 
 // G4: without taint neither the store nor the log is touched.
-func TestUntaintedTouchesNothing(t *testing.T) {
+func TestUntaintedTouchesNothingG4(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.log.setFail(full)
 		r.o.DB.Close()
@@ -135,7 +135,7 @@ func TestUntaintedTouchesNothing(t *testing.T) {
 }
 
 // G9: each reason has its counter from the start.
-func TestEveryReasonHasARow(t *testing.T) {
+func TestEveryReasonHasARowG9(t *testing.T) {
 	bubble(t, func(r *rig) {
 		for _, reason := range []Reason{
 			Untainted, Observe, SealedRun, Approved, Denied, Timeout, Sealed, QUIC, NoApprover, QueueFull,

@@ -7,7 +7,7 @@ import (
 )
 
 // G4, G7, G9: an allow that its reason may never give is a denial, and told, whatever table or books say.
-func TestUnsound(t *testing.T) {
+func TestUnsoundG4G7G9(t *testing.T) {
 	bubble(t, func(r *rig) {
 		var told []string
 		r.queue.opts.Broken = func(invariant, _ string) { told = append(told, invariant) }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestEqual: G26, commands are the same by what a shell makes of them.
-func TestEqual(t *testing.T) {
+// TestEqualG26: commands are the same by what a shell makes of them.
+func TestEqualG26(t *testing.T) {
 	for _, c := range []struct {
 		a, b string
 		want bool
@@ -35,8 +35,8 @@ func TestEqual(t *testing.T) {
 	}
 }
 
-// TestHas: G26, a program is part of a command by its words, not by a substring.
-func TestHas(t *testing.T) {
+// TestHasG26: a program is part of a command by its words, not by a substring.
+func TestHasG26(t *testing.T) {
 	usr := func(name string, args ...string) ranCommand {
 		return ranCommand{"/usr/bin/" + name, append([]string{name}, args...)}
 	}
@@ -97,8 +97,8 @@ func TestHas(t *testing.T) {
 	}
 }
 
-// TestB11FitsBounded: G26, a container chooses both sides of a comparison: one that takes too many steps is given up.
-func TestB11FitsBounded(t *testing.T) {
+// TestB11FitsBoundedG26: a container chooses both sides of a comparison: one that takes too many steps is given up.
+func TestB11FitsBoundedG26(t *testing.T) {
 	ran := func(n int, last ...string) ranCommand {
 		argv := append([]string{"./m"}, slices.Repeat([]string{"x"}, n)...)
 		return ranCommand{"/work/m", append(argv, last...)}
@@ -134,8 +134,8 @@ func TestB11FitsBounded(t *testing.T) {
 	}
 }
 
-// TestB11HasBounded: G26, all simple commands of a text share the steps of one comparison, and nothing is made when none are left.
-func TestB11HasBounded(t *testing.T) {
+// TestB11HasBoundedG26: all simple commands of a text share the steps of one comparison, and nothing is made when none are left.
+func TestB11HasBoundedG26(t *testing.T) {
 	letters := ranCommand{"/usr/bin/curl", append([]string{"curl"}, slices.Repeat([]string{"y"}, 8000)...)}
 	long := ranCommand{"/usr/bin/curl", []string{"curl", strings.Repeat("x", 1<<17)}}
 	for _, c := range []struct {
@@ -182,9 +182,9 @@ func TestDevice(t *testing.T) {
 	}
 }
 
-// TestWrapped: G26, what agents really execute around a command. The texts are as
+// TestWrappedG26: what agents really execute around a command. The texts are as
 // Claude Code and Codex build them.
-func TestWrapped(t *testing.T) {
+func TestWrappedG26(t *testing.T) {
 	const command = `curl -s "https://a.example/x y" | jq '.a' && echo 'it'"'"'s done'`
 	quoted := "'" + strings.ReplaceAll(command, "'", `'"'"'`) + "'"
 	const source = "source /home/u/.claude/shell-snapshots/snapshot-bash-1763750000000-ab12cd.sh 2>/dev/null || true && "

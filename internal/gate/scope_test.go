@@ -92,7 +92,7 @@ func TestF01ScopeOneIsTheDefault(t *testing.T) {
 }
 
 // F01: a wider scope names the process that was chosen: in the verdict, the event and the store. It answers that question once (G16).
-func TestF01WiderScope(t *testing.T) {
+func TestF01WiderScopeG16(t *testing.T) {
 	bubble(t, func(r *rig) {
 		c := r.ask(curl(inScript))
 		q, err := r.Answer(r.one(), scoped(2))
@@ -162,7 +162,7 @@ func TestF01ScopeThatIsRefused(t *testing.T) {
 }
 
 // F01, G16: another process that claims a wide approval is let out with the chosen one where it descends from it, else alone.
-func TestF01ClaimIsNotWidened(t *testing.T) {
+func TestF01ClaimIsNotWidenedG16(t *testing.T) {
 	elsewhere := func(r *Request) { r.Above[0].PID, r.Above[1].PID = 91, 81 }
 	reused := func(r *Request) { r.Above[0].Start += 1e9 }
 	for name, tt := range map[string]struct {
@@ -207,7 +207,7 @@ func TestF01ClaimIsNotWidened(t *testing.T) {
 }
 
 // F01: what a reviewer passes, and what was let run before (G26), lets nobody out but who asks.
-func TestF01ReviewedAndRecognised(t *testing.T) {
+func TestF01ReviewedAndRecognisedG26(t *testing.T) {
 	bubble(t, func(r *rig) {
 		r.Configure(opinion(false), true, 0, 0)
 		if v := r.ask(curl(inScript)).gives(Allow, Passed); v.Root != nil || v.Scope > 1 {

@@ -156,7 +156,7 @@ func TestFlaggedF06(t *testing.T) {
 }
 
 // Every row of the table, by what Decide makes of it: G4 to G9, G24, G25.
-func TestTable(t *testing.T) {
+func TestTableG4G9G24G25(t *testing.T) {
 	hit := make([]bool, len(Table()))
 	for s, v := range judged(t) {
 		d, reason := s.want()
@@ -179,7 +179,7 @@ func TestTable(t *testing.T) {
 
 // G9, G10: a taint bit more, a riskier command or a failure never turns a denial
 // into an allow. What a person allows is theirs to say.
-func TestNothingAddedAllows(t *testing.T) {
+func TestNothingAddedAllowsG9G10(t *testing.T) {
 	riskier := map[string][]string{"local": {"grey", "network"}, "grey": {"network"}}
 	fails := map[string][]string{"passes": {"fails", "none"}, "flags": {"fails", "none"}}
 	verdicts := judged(t)
@@ -213,7 +213,7 @@ func TestNothingAddedAllows(t *testing.T) {
 }
 
 // G9: each failure has a row, a reason code, a counter, and what it says happens.
-func TestFailures(t *testing.T) {
+func TestFailuresG9(t *testing.T) {
 	one := func(change ...func(*Request)) func(*rig) *call {
 		return func(r *rig) *call { return r.ask(curl(change...)) }
 	}
@@ -336,7 +336,7 @@ func TestF14Nothing(t *testing.T) {
 
 // G11: what the Cop is shown comes from the kernel and the parser, and a case of
 // a bridge request is the text.
-func TestCase(t *testing.T) {
+func TestCaseG11(t *testing.T) {
 	var got cop.Case
 	bubble(t, func(r *rig) {
 		r.Configure(reviewer(func(c cop.Case) (cop.Opinion, error) {
@@ -360,8 +360,8 @@ func TestCase(t *testing.T) {
 	})
 }
 
-// TestF18Person: G22, what a person has to approve is no reviewer's to let go, also with one bit; the other rows stay.
-func TestF18Person(t *testing.T) {
+// TestF18PersonG22: what a person has to approve is no reviewer's to let go, also with one bit; the other rows stay.
+func TestF18PersonG22(t *testing.T) {
 	for _, c := range []struct {
 		taint []string
 		ask   Ask

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestDenied: G22, each way with its neighbours.
-func TestDenied(t *testing.T) {
+// TestDeniedG22: each way with its neighbours.
+func TestDeniedG22(t *testing.T) {
 	for _, text := range []string{
 		// F18
 		"git bisect run sh -c 'git push -f'", "git submodule foreach bash -c 'git push -f origin main'", "git for-each-repo --config=x push -f", "git for-each-repo --config x push -f origin main", "git worktree add -B main x", "echo x > \"$(git rev-parse --git-dir)/config\"", "echo x > $(git rev-parse --git-path hooks)/pre-commit",
@@ -77,8 +77,8 @@ func TestPasses(t *testing.T) {
 	}
 }
 
-// TestPartlyKnown: G22, a text that is told a shell is read though parts of it are unknown.
-func TestPartlyKnown(t *testing.T) {
+// TestPartlyKnownG22: a text that is told a shell is read though parts of it are unknown.
+func TestPartlyKnownG22(t *testing.T) {
 	for _, text := range []string{
 		`bash -c "git push --force origin $b"`, `bash -c "cd $dir && git push --force origin main"`, `sh -c "cd $(pwd); git push -f"`, `eval "git push --force origin $b"`, `eval git push --force "$b"`,
 		`su -c "git -C $dir push --force"`, `env -S "git push --force $b"`, `bash -c "git config $key value"`, `echo x > "$d/.git/hooks/x"`, `cp x $d/.git/config`, `bash -c "echo x > $d/.git/hooks/x"`, `bash -c $x 'git push --force'`,
@@ -96,8 +96,8 @@ func TestPartlyKnown(t *testing.T) {
 	}
 }
 
-// TestUnreadParts: G22, what no parser takes hides nothing that a shell runs.
-func TestUnreadParts(t *testing.T) {
+// TestUnreadPartsG22: what no parser takes hides nothing that a shell runs.
+func TestUnreadPartsG22(t *testing.T) {
 	const push = "git push --force origin main"
 	deep := strings.Repeat("$(", 500) + "id" + strings.Repeat(")", 500)
 	for name, text := range map[string]string{
@@ -132,8 +132,8 @@ func TestUnreadParts(t *testing.T) {
 	}
 }
 
-// TestWrapped: G22, whatever runs git with the rest of its words, or with a text of its own.
-func TestWrapped(t *testing.T) {
+// TestWrappedG22: whatever runs git with the rest of its words, or with a text of its own.
+func TestWrappedG22(t *testing.T) {
 	for _, text := range []string{
 		"strace git push --force", "watch git push --force", "chroot / git push --force", "systemd-run git push --force", "unshare git push --force",
 		`find . -exec git push --force {} +`, "taskset 1 git push --force", "flock /tmp/x git push --force",
@@ -156,8 +156,8 @@ func TestWrapped(t *testing.T) {
 	}
 }
 
-// TestF18Options: G22, options as git reads them: in clusters, with glued values, with values that look like options, and shortened.
-func TestF18Options(t *testing.T) {
+// TestF18OptionsG22: options as git reads them: in clusters, with glued values, with values that look like options, and shortened.
+func TestF18OptionsG22(t *testing.T) {
 	for _, text := range []string{
 		"git push origin +:", "git push -f origin :", "git push -f origin 'refs/heads/mai*:refs/heads/mai*'", "git push --m backup", "git clone -q -u/tmp/x file:///srv/r", "git clone -qu /tmp/x file:///srv/r", "git fetch --upl=/tmp/x origin", "git ls-remote --up=/tmp/x origin",
 		"git push --exe=/tmp/x origin", "git clone -ccore.sshCommand=/tmp/x a@b:c", "git clone --conf core.sshCommand=/tmp/x a@b:c", "git init --templ=/tmp/t", "git branch -C topic main", "git fetch -qf . topic:main", "git difftool --extcmd='git push -f origin main'", "git config --comment -l core.hooksPath /tmp/x",
@@ -201,8 +201,8 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// TestF18Pushes: G22, what sends a repository away is found wherever it stands.
-func TestF18Pushes(t *testing.T) {
+// TestF18PushesG22: what sends a repository away is found wherever it stands.
+func TestF18PushesG22(t *testing.T) {
 	for text, want := range map[string]bool{
 		"git push": true, "git push origin x": true, "cd x && git -C y push": true, "bash -c 'git push origin x'": true, "{git,push,origin,x}": true, "x=$(git push 2>&1)": true, "sudo -u me git push": true, "git subtree push -P a o b": true,
 		"git send-pack o x": true, "git push --dry-run": true, "git -c alias.p=push p origin x": true, "git config alias.p push": true, "git-push origin x": true, "bash <<< 'git push origin x'": true, "git add . && git commit -m x && git push": true, "eval \"git push $r\"": true, "git push --force": true,
@@ -214,8 +214,8 @@ func TestF18Pushes(t *testing.T) {
 	}
 }
 
-// TestF16Dir: G22, git's own files are known by where a relative path leads, also past cd (F16).
-func TestF16Dir(t *testing.T) {
+// TestF16DirG22: git's own files are known by where a relative path leads, also past cd (F16).
+func TestF16DirG22(t *testing.T) {
 	for _, c := range [][2]string{
 		{"/w/.git", "echo x > config"}, {"/w/.git/hooks", "echo x > pre-commit"}, {"/w/.git/hooks", "tee pre-push < x"}, {"/w/.git/hooks", "cp /tmp/x ."}, {"/w/.git", "echo x >> ./hooks/../config"},
 		{"/w/.git/modules/m", "echo x > config"}, {"/w/.git/hooks", "chmod +x pre-commit"}, {"/w/.git/hooks", "sed -i s/a/b/ pre-commit"}, {"/srv/r.git", "mv /tmp/x hooks"}, {"/w/.git/info", "echo x > ../hooks/post-merge"},

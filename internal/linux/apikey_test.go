@@ -11,8 +11,8 @@ import (
 
 const testKey = "not-a-real-key-0123456789"
 
-// TestKeys: G13, keys come from a file or the environment.
-func TestKeys(t *testing.T) {
+// TestKeysG13: keys come from a file or the environment.
+func TestKeysG13(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)

@@ -56,7 +56,7 @@ func TestFileFails(t *testing.T) {
 }
 
 // M6: what is reported written is there after a power cut, in a new directory too.
-func TestLasts(t *testing.T) {
+func TestLastsM6(t *testing.T) {
 	dir := t.TempDir()
 	if !rewritetest.Synced(t, dir, func() {
 		if err := WriteFileAtomic(filepath.Join(dir, "settings"), []byte("one")); err != nil {

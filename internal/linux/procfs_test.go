@@ -343,7 +343,7 @@ func inode(t *testing.T, fd int) uint64 {
 func second[T any](_ T, err error) error { return err }
 
 // The oldest process stands for a namespace, in whatever order they come (G2).
-func TestNamespaces(t *testing.T) {
+func TestNamespacesG2(t *testing.T) {
 	own := os.Getpid()
 	parent, err := ReadStat(own)
 	if err != nil {

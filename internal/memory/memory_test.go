@@ -74,7 +74,7 @@ func TestInputM1(t *testing.T) {
 }
 
 // M3, F38: each character of the spec, all that Unicode calls default ignorable, and no other.
-func TestStrip(t *testing.T) {
+func TestStripM3(t *testing.T) {
 	for in, want := range map[string]string{
 		"a\u202ab\u202ec\u2066d\u2069e":       "abcde",
 		"a\u200bb\u200cc\u200dd\u200fe\ufeff": "abcde",
@@ -118,7 +118,7 @@ func TestStrip(t *testing.T) {
 }
 
 // M4: the frame, the note, and no text that closes or opens the frame.
-func TestWrap(t *testing.T) {
+func TestWrapM4(t *testing.T) {
 	m := newMemory(t)
 	got, err := recall(t, m, &Turns{}, `{"action":"fetch","store":"notes","key":"today"}`)
 	want := "<user_local_memory store=\"notes\" key=\"today\" untrusted=\"true\">\nbread and milk\n\n</user_local_memory>\n" + note
@@ -187,7 +187,7 @@ func TestF38NoTagIsBuilt(t *testing.T) {
 }
 
 // M5: each budget to the byte, the one of a turn over all fetches, and no character in halves.
-func TestBudgets(t *testing.T) {
+func TestBudgetsM5(t *testing.T) {
 	m := newMemory(t)
 	long := strings.Repeat("文", 60<<10)
 	put(t, m, "notes", "long", long)

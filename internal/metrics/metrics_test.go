@@ -266,7 +266,7 @@ func TestOtherRequests(t *testing.T) {
 }
 
 // G17: guarded processes get nothing, by whichever way they connect.
-func TestB27GuardedAreRefused(t *testing.T) {
+func TestB27GuardedAreRefusedG17(t *testing.T) {
 	guarded := errors.New("guarded")
 	type pair struct{ from, to netip.AddrPort }
 	var pid atomic.Int64

@@ -33,7 +33,7 @@ func TestDestination(t *testing.T) {
 }
 
 // A DNS question opens the name servers, any other one only what was asked (G16).
-func TestOpened(t *testing.T) {
+func TestOpenedG16(t *testing.T) {
 	resolvers := []netip.Addr{netip.MustParseAddr("192.0.2.53"), netip.MustParseAddr("192.0.2.54")}
 	asked := destination("192.0.2.7", 443, protoTCP)
 	compare := cmpopts.EquateComparable(netip.Addr{})

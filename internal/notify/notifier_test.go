@@ -19,7 +19,7 @@ import (
 
 // G15: a question is posted, signed, and so is its end; the secrets of a command
 // line stay (B50), and nothing in it is live (B51).
-func TestAnnounced(t *testing.T) {
+func TestAnnouncedG15(t *testing.T) {
 	r, g := newReceiver(t), &questions{}
 	a, events := run(t, Options{Form: JSON, URL: r.URL, Gate: g})
 	q := ask("abc234")
@@ -122,7 +122,7 @@ func TestCatchUp(t *testing.T) {
 }
 
 // G15: an asker that leaves, or is one too many, has a verdict of its own: the question waits on, and so does what is told of it.
-func TestAskerLeaves(t *testing.T) {
+func TestAskerLeavesG15(t *testing.T) {
 	r, g := newReceiver(t), &questions{}
 	_, events := run(t, Options{Form: JSON, URL: r.URL, Gate: g})
 	g.put(ask("abc234"))

@@ -7,7 +7,7 @@ import (
 )
 
 // K11: who is asked about always, and who never, are lists of names; without them nobody is asked about the browser that G23 points to.
-func TestConfirm(t *testing.T) {
+func TestConfirmG23K11(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want Confirm

@@ -36,8 +36,8 @@ func TestCop(t *testing.T) {
 	}
 }
 
-// TestCopMistakes: also, that nothing that may be a key is repeated (G13).
-func TestCopMistakes(t *testing.T) {
+// TestCopMistakesG13: also, that nothing that may be a key is repeated (G13).
+func TestCopMistakesG13(t *testing.T) {
 	const key = "sk-not-a-real-key-1234"
 	for _, c := range []struct{ text, want string }{
 		{"static", `p:1:6: cop is "static": accepted is a mapping of reviewer, model, base_url, key_file, key_env, flagged, seconds, concurrency, cache_seconds, grant_seconds, grant_bytes`},

@@ -16,7 +16,7 @@ import (
 )
 
 // G2: that a mount namespace has too many secret files is told once, and again when another list finds it so.
-func TestUntold(t *testing.T) {
+func TestUntoldG2(t *testing.T) {
 	tooMany := errors.New("too many")
 	r := newRoot()
 	r.found[1] = nodes{inode{number: 7}: {Self: 1}}
@@ -52,7 +52,7 @@ func TestUntold(t *testing.T) {
 
 // G2: what was found for a list counts for the next one until a mount namespace has answered, by the names that both have, and for the old one
 // again if the next is not put in force.
-func TestOutdated(t *testing.T) {
+func TestOutdatedG2(t *testing.T) {
 	file, dir, own := inode{number: 7}, inode{number: 8}, inode{number: 9}
 	slow, quick := newRoot(), newRoot()
 	f := &Files{roots: map[uint64]*root{0: quick, 9: slow}, lists: map[uint32]*list{}}

@@ -6,7 +6,7 @@ import (
 )
 
 // F21 (K4): PowerShell takes four dashes for one, whoever starts it.
-func TestF21Dashes(t *testing.T) {
+func TestF21DashesK4(t *testing.T) {
 	g := testGuard()
 	for _, dash := range []string{"-", "\u2013", "\u2014", "\u2015"} {
 		for rule, texts := range map[string][]string{

@@ -33,7 +33,7 @@ var everyday = map[Dialect][]string{
 }
 
 // K14: nothing of ordinary work is refused, one script at a time and all of them as one. The labelled sets are measured by make corpus.
-func TestOrdinaryWorkPasses(t *testing.T) {
+func TestOrdinaryWorkPassesK14(t *testing.T) {
 	g := testGuard()
 	for dialect, list := range everyday {
 		if len(list) < 20 {
@@ -48,7 +48,7 @@ func TestOrdinaryWorkPasses(t *testing.T) {
 }
 
 // K5, word for word: each thing that it names is refused where it is done, and not where it is only a word.
-func TestShellsOfLinux(t *testing.T) {
+func TestShellsOfLinuxK5(t *testing.T) {
 	g := testGuard()
 	for _, tt := range []struct{ what, text, rule string }{
 		{"mkfs", "mkfs -t ext4 /dev/sdb", "linux-disk"}, {"mkfs", "sudo mkfs.xfs -f /dev/nvme0n1p2", "linux-disk"}, {"dd onto a block device", "dd if=a.iso of=/dev/sdb bs=4M status=progress", "linux-disk"},
@@ -71,7 +71,7 @@ func TestShellsOfLinux(t *testing.T) {
 }
 
 // K5: what another program runs is refused as if it stood there by itself, also where that runs several commands or a text.
-func TestWrapped(t *testing.T) {
+func TestWrappedK5(t *testing.T) {
 	g := testGuard()
 	for _, text := range []string{
 		"sudo rm -rf /", "sudo --user root rm -rf /", "sudo -nu root A=b rm -rf /", "flock /tmp/x rm -rf /", "taskset 1 rm -rf /", "timeout -s 9 5 rm -rf /", "nsenter -t 1 -m rm -rf /", "setsid ionice -c 3 rm -rf /",

@@ -277,8 +277,8 @@ func FuzzScript(f *testing.F) {
 	})
 }
 
-// TestNotCalm (K2, K4): names that only reading finds: in variables of the system, in parts, in functions.
-func TestNotCalm(t *testing.T) {
+// TestNotCalmK2K4: names that only reading finds: in variables of the system, in parts, in functions.
+func TestNotCalmK2K4(t *testing.T) {
 	g := testGuard()
 	long := strings.Repeat("echo a\n", 200)
 	for _, tt := range []struct {
@@ -448,7 +448,7 @@ func TestF32Harmless(t *testing.T) {
 }
 
 // F23 (K2): arrays, arguments and words for xargs cost no more than the length of the text says.
-func TestF23Bounded(t *testing.T) {
+func TestF23BoundedK2(t *testing.T) {
 	g := testGuard()
 	for what, text := range map[string]string{
 		"append":   "a=(x)\n" + strings.Repeat("a+=(x)\n", 9000) + "rm \"${a[@]}\"",

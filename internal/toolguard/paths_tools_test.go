@@ -6,7 +6,7 @@ import (
 )
 
 // F25 (K7): a tool that takes a path is refused what a shell is refused, and keys are keys whatever their names.
-func TestF25Paths(t *testing.T) {
+func TestF25PathsK7(t *testing.T) {
 	g := testGuard()
 	for rule, cases := range map[string][][2]string{
 		"sensor-vault": {
@@ -52,7 +52,7 @@ func TestF25Paths(t *testing.T) {
 }
 
 // F25 (K7): a folder and a pattern name files as well; a search reads them.
-func TestF25Search(t *testing.T) {
+func TestF25SearchK7(t *testing.T) {
 	g := testGuard()
 	for _, tt := range []struct{ tool, args, rule string }{
 		{"Grep", `{"pattern":".","path":"/root/.ssh","glob":"id_*"}`, "ssh-keys"}, {"Grep", `{"pattern":".","path":"/root/.ssh"}`, "ssh-keys"}, {"Grep", `{"pattern":".","path":"/home/dave","glob":".ssh/*"}`, "ssh-keys"},

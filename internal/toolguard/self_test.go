@@ -3,7 +3,7 @@ package toolguard
 import "testing"
 
 // F22 (K6): the sensor's units, processes and files by other ways, and what is beside them.
-func TestF22Self(t *testing.T) {
+func TestF22SelfK6(t *testing.T) {
 	g := testGuard()
 	for _, tt := range []struct {
 		dialect Dialect

@@ -6,7 +6,7 @@ import (
 )
 
 // F23 (K5): what is the same as a refused command is refused, however it is come by; what is not the same passes.
-func TestF23Twins(t *testing.T) {
+func TestF23TwinsK5(t *testing.T) {
 	g := testGuard()
 	long := strings.Repeat("echo a\n", 200)
 	for rule, texts := range map[string][]string{

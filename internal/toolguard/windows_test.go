@@ -3,7 +3,7 @@ package toolguard
 import "testing"
 
 // F24 (K3, K4): other ways of Windows to the same thing, and what is beside them.
-func TestF24Windows(t *testing.T) {
+func TestF24WindowsK3K4(t *testing.T) {
 	g := testGuard()
 	for _, tt := range []struct {
 		dialect Dialect

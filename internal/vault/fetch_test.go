@@ -131,7 +131,7 @@ func TestNothingComesBackV12(t *testing.T) {
 
 // F33, V5: whatever the server makes of letters and lines, and wherever it puts the secret: names of headers, trailers, the status line, a
 // redirect, a response that is none.
-func TestF33NothingChangedComesBack(t *testing.T) {
+func TestF33NothingChangedComesBackV5(t *testing.T) {
 	for name, value := range map[string]string{"token": secret, "mixed": "sk-Ant-Api03.ZyXw9_8b", "awkward": awkward, "with a user": "someone:" + secret} {
 		for _, h2 := range []bool{false, true} {
 			for _, scheme := range Schemes() {
@@ -220,7 +220,7 @@ func TestTooShortWithoutWhiteSpaceV5(t *testing.T) {
 }
 
 // V12: what is logged of a request is cleaned of such a secret too.
-func TestCleanTakesOutWhatHeadersCarry(t *testing.T) {
+func TestCleanTakesOutWhatHeadersCarryV12(t *testing.T) {
 	r := newRig(t, false)
 	setOld(t, r.vault, "gh", secret+" ", r.binding())
 	path := "/x/" + secret
@@ -229,7 +229,7 @@ func TestCleanTakesOutWhatHeadersCarry(t *testing.T) {
 }
 
 // V5: these headers are replaced whole, whatever is in them.
-func TestHeadersThatAreReplaced(t *testing.T) {
+func TestHeadersThatAreReplacedV5(t *testing.T) {
 	r := newRig(t, false)
 	set(t, r.vault, "gh", "", secret, r.binding())
 	got, err := r.fetch.Fetch(t.Context(), r.request("/header", Custom))
@@ -322,7 +322,7 @@ func TestTransportFailuresV6V12(t *testing.T) {
 }
 
 // F36, V5: the status line's text comes back, without the secret in it.
-func TestF36StatusText(t *testing.T) {
+func TestF36StatusTextV5(t *testing.T) {
 	r := newRig(t, false)
 	set(t, r.vault, "gh", "", secret, r.binding())
 	for line, want := range map[string]string{

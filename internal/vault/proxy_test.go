@@ -129,7 +129,7 @@ func TestProxyV8(t *testing.T) {
 }
 
 // V6: what a proxy answers is told in words of our own, and in time.
-func TestProxiesThatFail(t *testing.T) {
+func TestProxiesThatFailV6(t *testing.T) {
 	r := newRig(t, false)
 	set(t, r.vault, "gh", "", secret, r.binding())
 	for name, tt := range map[string]struct {

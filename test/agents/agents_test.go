@@ -229,8 +229,8 @@ var claudeEnv = []string{
 	"ANTHROPIC_BASE_URL=ADDRESS", "ANTHROPIC_API_KEY=none", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1",
 }
 
-// TestClaude: G18, G19, G23, G2 with Claude Code.
-func TestClaude(t *testing.T) {
+// TestClaudeG2G18G19G23: g2 with Claude Code.
+func TestClaudeG2G18G19G23(t *testing.T) {
 	program := agent(t, "claude-*/package/claude")
 	if program == "" {
 		return

@@ -109,8 +109,8 @@ func (s *sensor) serve(t *testing.T, f *fixture) (url string) {
 	return "https://example.com:" + port
 }
 
-// TestClaudeCallsTheSensorsTools: Claude Code lists and calls the tools over weir-hook mcp; a person allows and denies; its sub-agent gets nothing (P6).
-func TestClaudeCallsTheSensorsTools(t *testing.T) {
+// TestClaudeCallsTheSensorsToolsP6: Claude Code lists and calls the tools over weir-hook mcp; a person allows and denies; its sub-agent gets nothing (P6).
+func TestClaudeCallsTheSensorsToolsP6(t *testing.T) {
 	program := agent(t, "claude-*/package/claude")
 	if program == "" {
 		return

@@ -13,8 +13,8 @@ import (
 	"weir/test/classifytest/cases"
 )
 
-// TestCases (G5, G6, G10, B05, B08, B09, B10, B12) holds the classifier to the table.
-func TestCases(t *testing.T) {
+// TestCasesG5G6G10 (B05, B08, B09, B10, B12) holds the classifier to the table.
+func TestCasesG5G6G10(t *testing.T) {
 	known := map[string]bool{}
 	for _, c := range cases.All() {
 		if known[c.Text] {

@@ -55,8 +55,8 @@ func accounted(exec string, programs []string) bool {
 	return false
 }
 
-// TestDifferentialGenerated (G5, G10): what is called local does in real shells nothing but what was said.
-func TestDifferentialGenerated(t *testing.T) {
+// TestDifferentialGeneratedG5G10: what is called local does in real shells nothing but what was said.
+func TestDifferentialGeneratedG5G10(t *testing.T) {
 	g := NewGrammar(*seed, 4)
 	differential(t, generate(t, *variants, g.Command))
 }

@@ -49,8 +49,8 @@ func TestShell(t *testing.T) {
 	}
 }
 
-// TestF19Fetch: G23, tools that fetch pages by whatever name.
-func TestF19Fetch(t *testing.T) {
+// TestF19FetchG23: tools that fetch pages by whatever name.
+func TestF19FetchG23(t *testing.T) {
 	for _, tool := range []string{
 		"httpx_request", "web_request", "browse_url", "http", "download", "fetch_raw", "mcp__tavily__tavily_extract", "WebFetch", "webfetch", "WEBFETCH", "web_fetch", "web-fetch", "fetch", "Fetch", "fetch_url", "FetchURL", "mcp__fetch__fetch", "mcp__fetch__fetch_html", "mcp__mcp-server-fetch__get", "mcp__x__web_fetch", "mcp__docs__fetch",
 		"web_fetch_20250910", "http_request", "read_url_content", "fetch_webpage", "MCP__Fetch__Fetch", "mcp__firecrawl__firecrawl_scrape", "url_context", "fetchWebPage",

@@ -10,8 +10,8 @@ import (
 	"weir/internal/cop"
 )
 
-// TestAnswer: G11, anything but the one form is a failure.
-func TestAnswer(t *testing.T) {
+// TestAnswerG11: anything but the one form is a failure.
+func TestAnswerG11(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		want cop.Opinion

@@ -15,8 +15,8 @@ import (
 	"weir/internal/cop"
 )
 
-// TestFailures: G9, each way in which a model fails has its code, and none is an opinion.
-func TestFailures(t *testing.T) {
+// TestFailuresG9: each way in which a model fails has its code, and none is an opinion.
+func TestFailuresG9(t *testing.T) {
 	status := func(code int) func(http.ResponseWriter, *http.Request, func(string)) {
 		return func(w http.ResponseWriter, _ *http.Request, _ func(string)) {
 			w.Header().Set("Content-Type", "application/json")
