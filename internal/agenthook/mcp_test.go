@@ -386,7 +386,7 @@ func TestF39AfterADenialP6(t *testing.T) {
 
 // P6: PreToolUse events that Claude Code 2.1.197 sent, of its main agent, a sub-agent, a fork with the parent's tools, and that fork resumed by a message
 // (testdata; the port is this test's). Each then makes the very call over the one MCP connection that they share: the main agent's alone is made.
-func TestEventsOfClaudeP6(t *testing.T) {
+func TestEventsOfClaudeP6V12(t *testing.T) {
 	socket, port, _ := sensor(t)
 	data, err := os.ReadFile("testdata/claude-2.1.197.jsonl")
 	if err != nil {

@@ -32,6 +32,7 @@ type host struct {
 	err    error
 	decide func(context.Context, gate.Request) gate.Verdict
 	denied []event.Decision
+	told   []string // excerpts of what is denied, with who asked
 	called []string
 	failed error // of Called
 
@@ -68,10 +69,11 @@ func (h *host) Confirm(ctx context.Context, r gate.Request) gate.Verdict {
 	return h.Decide(ctx, r)
 }
 
-func (h *host) Deny(_ Asker, _ string, d event.Decision) error {
+func (h *host) Deny(who Asker, excerpt string, d event.Decision) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.denied = append(h.denied, d)
+	h.told = append(h.told, who.Container.ID+" "+excerpt)
 	return nil
 }
 

@@ -114,16 +114,20 @@ func TestGuardK1K13(t *testing.T) {
 		s := New(h, quiet())
 		s.Use(Rules{})
 		s.Use(Rules{Permissions: (*permission.Set)(nil)})
-		for _, c := range []struct{ tool, input, rule string }{
-			{"powershell_exec", `{"script":"vssadmin delete shadows /all"}`, "shadow-copies"}, {"Bash", `{"command":"rm -rf /"}`, "linux-delete"}, {"Read", `{"file_path":"/etc/shadow"}`, "shadow-file"},
-			{"container.exec", `{"command":["bash","-lc","mkfs.ext4 /dev/sda"]}`, "linux-disk"}, {"mcp__any__thing", `{"deep":[{"path":"/root/.ssh/id_rsa"}]}`, "ssh-keys"},
+		for _, c := range []struct{ tool, input, rule, excerpt string }{
+			{"powershell_exec", `{"script":"vssadmin delete shadows /all"}`, "shadow-copies", "vssadmin"}, {"Bash", `{"command":"rm -rf /"}`, "linux-delete", "rm -rf /"},
+			{"Read", `{"file_path":"/etc/shadow"}`, "shadow-file", "/etc/shadow"}, {"container.exec", `{"command":["bash","-lc","mkfs.ext4 /dev/sda"]}`, "linux-disk", "mkfs.ext4"},
+			{"mcp__any__thing", `{"deep":[{"path":"/root/.ssh/id_rsa"}]}`, "ssh-keys", "id_rsa"},
 		} {
-			h.denied = nil
+			h.denied, h.told = nil, nil
 			if reason := call(s, who, c.tool, c.input); !strings.Contains(reason, "rule "+c.rule) {
 				t.Errorf("%s: %s: %q", mode, c.tool, reason)
 			}
 			if len(h.denied) != 1 || h.denied[0].Rule != c.rule || h.denied[0].Tool != c.tool || h.denied[0].Decision != "deny" {
 				t.Errorf("%s: written %+v", mode, h.denied)
+			}
+			if told := strings.Join(h.told, "; "); !strings.HasPrefix(told, who.Container.ID+" ") || !strings.Contains(told, c.excerpt) {
+				t.Errorf("%s: %s is told as %q, want who and %s", mode, c.tool, told, c.excerpt)
 			}
 		}
 		if reason := ask(s, who, "dd if=/dev/zero of=/dev/sda"); !strings.Contains(reason, "linux-disk") {

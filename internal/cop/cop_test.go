@@ -167,8 +167,8 @@ func TestSingleFlight(t *testing.T) {
 	})
 }
 
-// TestStubborn: a reviewer that ignores its context costs its slot and nobody's time.
-func TestStubborn(t *testing.T) {
+// TestStubbornG14: a reviewer that ignores its context costs its slot and nobody's time.
+func TestStubbornG14(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		end := make(chan struct{})
 		cop := build(t, Options{Concurrency: 1, Queue: 1, Timeout: time.Second, Model: reviewer(func(context.Context, Case) (Opinion, error) {

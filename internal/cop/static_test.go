@@ -179,8 +179,8 @@ func TestStaticG12(t *testing.T) {
 	}
 }
 
-// TestStaticContext: what stands beside the text.
-func TestStaticContext(t *testing.T) {
+// TestStaticContextG12: what stands beside the text.
+func TestStaticContextG12(t *testing.T) {
 	download := "curl -fsSO https://example.com/a.tgz"
 	named := Destination{Address: addr("192.0.2.9"), Port: 443, Protocol: "tcp", Name: "example.com"}
 	for _, c := range []struct {

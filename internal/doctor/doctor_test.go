@@ -166,7 +166,7 @@ func TestExamine(t *testing.T) {
 		}, "configuration", Warn, "/proc/config.gz: unexpected EOF"},
 		{"no BTF", func(f map[string]string, _ *Options) { delete(f, "sys/kernel/btf/vmlinux") }, "BTF", Fail, "there is no /sys/kernel/btf/vmlinux"},
 		{"broken BTF", func(f map[string]string, _ *Options) { f["sys/kernel/btf/vmlinux"] = "nonsense" }, "BTF", Fail, "cannot be read"},
-		{"no function tracing (B117)", func(f map[string]string, _ *Options) {
+		{"B117 no function tracing", func(f map[string]string, _ *Options) {
 			f["proc/sys/kernel/ftrace_enabled"] = "0\n"
 		}, "function tracing", Fail, "kernel.ftrace_enabled is 0"},
 		{"a function is missing", func(f map[string]string, _ *Options) {
@@ -175,7 +175,7 @@ func TestExamine(t *testing.T) {
 		{"a tracepoint is missing", func(f map[string]string, _ *Options) {
 			f["sys/kernel/btf/vmlinux"] = types(t, "cgroup_mkdir")
 		}, "hooks", Fail, "missing: cgroup_mkdir"},
-		{"a function is missing that only some kernels have (B113)", func(f map[string]string, _ *Options) {
+		{"B113 a function is missing that only some kernels have", func(f map[string]string, _ *Options) {
 			f["sys/kernel/btf/vmlinux"] = types(t, "security_setselfattr")
 		}, "", OK, ""},
 		// B82

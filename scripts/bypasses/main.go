@@ -1,9 +1,11 @@
-// Command bypasses writes docs/bypasses.md: each way out that must not work, what stops it, and how its tests ended.
+// Command bypasses writes docs/bypasses.md: each way out that must not work, what stops it, and how its tests ended;
+// and docs/requirements.md: what Weir must do, and the tests that show it.
 //
-//	bypasses FILE            anew from the table; what the file says of kernels and results stays
-//	bypasses FILE RESULTS    with the results in a file of go test -json
-//	bypasses -packages       the packages whose tests name a way out and boot nothing
-//	bypasses -groups         the same of VMs, as a pattern
+//	bypasses FILE                  anew from the table; what the file says of kernels and results stays
+//	bypasses FILE RESULTS          with the results in a file of go test -json
+//	bypasses -packages             the packages whose tests name a way out and boot nothing
+//	bypasses -groups               the same of VMs, as a pattern
+//	bypasses -requirements REPO    REPO/docs/requirements.md, by the names of the tests in REPO
 package main
 
 import (
@@ -21,6 +23,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -43,7 +46,13 @@ const guests = "test/vm/guest/"
 const noVM = "no VM"
 
 // in finds ids in the name of a test, as TestB51Question and B24_B25_forged have them. None is B00, which is in keys of Slack.
-var in = regexp.MustCompile(`B(?:0[1-9]|[1-9][0-9]{1,2})`)
+var in = regexp.MustCompile(`B(?:0[1-9]|[1-9][0-9]{1,2})|[GKMPV][1-9][0-9]?`)
+
+// begin finds the ids with which a string in a test begins, as the names of subtests do.
+var begin = regexp.MustCompile(`^(?:(?:[BF][0-9]{2,3}|[GKMPV][1-9][0-9]?)(?:[^0-9A-Za-z]|$))+`)
+
+// place is a test that names an id, in its folder. The test is "" where the name is in a table beside its function.
+type place struct{ dir, test string }
 
 // outcome is how the tests of one way out ended.
 type outcome struct{ kernels, result string }
@@ -57,6 +66,12 @@ func main() {
 
 func run(args []string, out io.Writer) error {
 	switch {
+	case len(args) == 2 && args[0] == "-requirements":
+		named, err := sources(args[1])
+		if err != nil {
+			return err
+		}
+		return save(filepath.Join(args[1], "docs/requirements.md"), required(named))
 	case len(args) == 1 && strings.HasPrefix(args[0], "-"):
 		named, err := sources(".")
 		if err != nil {
@@ -87,12 +102,20 @@ func run(args []string, out io.Writer) error {
 		}
 		return nil
 	}
-	return errors.New("read arguments: want FILE, FILE RESULTS, -packages or -groups")
+	return errors.New("read arguments: want FILE, FILE RESULTS, -packages, -groups or -requirements REPO")
 }
 
-func list(out io.Writer, what string, named map[string][]string) error {
+func list(out io.Writer, what string, named map[string][]place) error {
+	dirs := map[string]bool{}
+	for id, places := range named {
+		for _, p := range places {
+			if id[0] == 'B' {
+				dirs[p.dir] = true
+			}
+		}
+	}
 	var packages, groups []string
-	for _, dir := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(slices.Collect(maps.Values(named))...)))) {
+	for _, dir := range slices.Sorted(maps.Keys(dirs)) {
 		switch group, guest := strings.CutPrefix(dir, guests); {
 		case !guest:
 			packages = append(packages, "./"+dir)
@@ -111,10 +134,10 @@ func list(out io.Writer, what string, named map[string][]string) error {
 	return nil
 }
 
-// sources finds the directories whose tests name each id: in a function's name, or in a string, as tables and subtests do.
-func sources(repo string) (map[string][]string, error) {
-	named := map[string][]string{}
-	for _, top := range []string{"cmd", "internal", guests} {
+// sources finds the tests that name each id: in a function's name, or at the beginning of a string, as tables and subtests do.
+func sources(repo string) (map[string][]place, error) {
+	named := map[string][]place{}
+	for _, top := range []string{"cmd", "internal", "test"} {
 		err := filepath.WalkDir(filepath.Join(repo, top), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || d.IsDir() || filepath.Ext(path) != ".go" || !strings.HasSuffix(path, "_test.go") && !strings.Contains(filepath.ToSlash(path), guests+"rig/") {
 				return err
@@ -127,23 +150,37 @@ func sources(repo string) (map[string][]string, error) {
 			if err != nil {
 				return err
 			}
-			ast.Inspect(file, func(n ast.Node) bool {
-				text := ""
-				switch n := n.(type) {
-				case *ast.FuncDecl:
-					text = n.Name.Name
-				case *ast.BasicLit:
-					if n.Kind == token.STRING {
-						text = n.Value
+			add := func(ids, test string) {
+				for _, id := range in.FindAllString(ids, -1) {
+					if p := (place{filepath.ToSlash(dir), test}); !slices.Contains(named[id], p) {
+						named[id] = append(named[id], p)
 					}
 				}
-				for _, id := range in.FindAllString(text, -1) {
-					if dir := filepath.ToSlash(dir); !slices.Contains(named[id], dir) {
-						named[id] = append(named[id], dir)
-					}
+			}
+			for _, decl := range file.Decls {
+				test := ""
+				if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && (strings.HasPrefix(f.Name.Name, "Test") || strings.HasPrefix(f.Name.Name, "Fuzz")) {
+					test = f.Name.Name
+					add(test, test)
 				}
-				return true
-			})
+				ast.Inspect(decl, func(n ast.Node) bool {
+					lit, ok := n.(*ast.BasicLit)
+					if !ok || lit.Kind != token.STRING {
+						return true
+					}
+					text, err := strconv.Unquote(lit.Value)
+					if ids := begin.FindString(text); err == nil && ids != "" {
+						sub := ""
+						if test != "" {
+							if sub = test + "/" + strings.ReplaceAll(text, " ", "_"); strings.HasSuffix(sub, "_") {
+								sub += "…" // the rest is computed
+							}
+						}
+						add(ids, sub)
+					}
+					return true
+				})
+			}
 			return nil
 		})
 		if err != nil {
@@ -254,8 +291,12 @@ func write(file string, results map[string]outcome) error {
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", row.id, row.attempt, row.stops, o.kernels, o.result)
 	}
-	if err := os.WriteFile(file, []byte(b.String()), 0o644); err != nil {
-		return fmt.Errorf("write the list of ways out: %w", err)
+	return save(file, b.String())
+}
+
+func save(file, text string) error {
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("write the list: %w", err)
 	}
 	return nil
 }

@@ -91,8 +91,8 @@ func TestFailuresG9(t *testing.T) {
 	}
 }
 
-// TestSlow: a server that hangs or is late fails within the time limit, and what comes late is never used.
-func TestSlow(t *testing.T) {
+// TestSlowG14: a server that hangs or is late fails within the time limit, and what comes late is never used.
+func TestSlowG14(t *testing.T) {
 	for _, kind := range kindsOfModel {
 		t.Run(kind, func(t *testing.T) {
 			answered := make(chan struct{})

@@ -151,9 +151,9 @@ func bare(t testing.TB, o Options) cop.Reviewer {
 	return r
 }
 
-// TestB35Injection: the data stays data, an answer in another form is none, and the static facts stand when the
+// TestB35InjectionG11: the data stays data, an answer in another form is none, and the static facts stand when the
 // model is convinced.
-func TestB35Injection(t *testing.T) {
+func TestB35InjectionG11(t *testing.T) {
 	if len(attempts) < 60 {
 		t.Fatalf("%d attempts, want at least 60", len(attempts))
 	}

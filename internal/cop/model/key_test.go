@@ -35,8 +35,8 @@ func TestNewMistakes(t *testing.T) {
 	}
 }
 
-// TestRequest: what arrives at a service: the key in its header only, the model, the prompt, the form of the answer.
-func TestRequest(t *testing.T) {
+// TestRequestG13: what arrives at a service: the key in its header only, the model, the prompt, the form of the answer.
+func TestRequestG13(t *testing.T) {
 	// None of these may be used: a policy says where commands go.
 	for _, name := range []string{"ANTHROPIC_BASE_URL", "OPENAI_BASE_URL"} {
 		t.Setenv(name, "http://192.0.2.1:9")

@@ -30,12 +30,12 @@ func TestTools(t *testing.T) {
 		name string
 		run  func(*fixture, *testing.T)
 	}{
-		{"K1_guard", (*fixture).guardRules},
+		{"K1_K6_K7_K13_guard", (*fixture).guardRules},
 		{"K9_wire", (*fixture).wireCodes},
 		{"K10_kill_switch", (*fixture).killSwitch},
-		{"P4_rules", (*fixture).permissionRules},
-		{"M1_memory", (*fixture).memory},
-		{"V1_vault", (*fixture).vault},
+		{"P2_P4_rules", (*fixture).permissionRules},
+		{"M1_M2_M6_P6_memory", (*fixture).memory},
+		{"V1_V2_V6_V7_V8_V10_P6_vault", (*fixture).vault},
 	} {
 		t.Run(test.name, func(t *testing.T) { test.run(f, t) })
 	}

@@ -101,7 +101,7 @@ func TestCgroups(t *testing.T) {
 		name string
 		run  func(*testing.T)
 	}{
-		{"by_path", f.byPath}, {"programs_of_others", f.foreign}, {"moved_in", f.movedIn}, {"B60_older", f.older}, {"B60_below_a_parent", f.olderBelow}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"B57_B114_unseen", f.unseen}, {"B79_fetched", f.fetched}, {"runtimes", f.runtimes},
+		{"G1_by_path", f.byPath}, {"programs_of_others", f.foreign}, {"moved_in", f.movedIn}, {"B60_older", f.older}, {"B60_below_a_parent", f.olderBelow}, {"mistakes", f.mistakes}, {"B28_B57_moved", f.moved}, {"B58_threaded", f.threaded}, {"B57_B114_unseen", f.unseen}, {"B79_fetched", f.fetched}, {"runtimes", f.runtimes},
 		{"B28_moved_while_it_sends", f.movedSending}, {"B33_reports", f.reports}, {"B45_sensor_restarted", f.restarted}, {"B45_made_again", f.again}, {"B45_tainted_last", f.last}, {"B33_B45_no_room", f.noRoom}, {"made_meanwhile", f.madeMeanwhile}, {"B33_of_the_policy", f.ofPolicy}, {"B90_full", f.full},
 	} {
 		t.Run(test.name, test.run)

@@ -255,7 +255,7 @@ func TestFindings(t *testing.T) {
 		}
 		h.world.Nothing(t, rig.Marks{}, text, 0)
 	})
-	t.Run("pod", func(t *testing.T) { // G3: labels as Kubernetes sets them, one cgroup for the pod
+	t.Run("G3_pod", func(t *testing.T) { // labels as Kubernetes sets them, one cgroup for the pod
 		pod := func(id string, flags ...string) {
 			flags = append(flags, "--label", "io.kubernetes.pod.uid=0a1b-2c", "--label", "io.kubernetes.pod.name=web-0", "--label", "io.kubernetes.pod.namespace=shop", "--cgroup", "/kubepods/pod0a1b-2c/"+id)
 			h.run(id, flags, "/bin/sleep", "1000")
