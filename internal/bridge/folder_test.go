@@ -427,6 +427,7 @@ func TestHook(t *testing.T) {
 	var forging sync.WaitGroup
 	stop := make(chan struct{})
 	forging.Go(func() {
+		forged := map[string]bool{} // one that is replaced while it is read is refused for that
 		for {
 			select {
 			case <-stop:
@@ -435,8 +436,10 @@ func TestHook(t *testing.T) {
 			}
 			names, _ := filepath.Glob(filepath.Join(dir, "*"+wire.RequestSuffix))
 			for _, name := range names {
-				id := strings.TrimSuffix(filepath.Base(name), wire.RequestSuffix)
-				leave(t, dir, id+wire.AnswerSuffix, `{"request_id":"`+id+`","decision":"allow"}`)
+				if id := strings.TrimSuffix(filepath.Base(name), wire.RequestSuffix); !forged[id] {
+					forged[id] = true
+					leave(t, dir, id+wire.AnswerSuffix, `{"request_id":"`+id+`","decision":"allow"}`)
+				}
 			}
 		}
 	})
