@@ -18,6 +18,7 @@ import (
 	"weir/internal/fleet"
 	"weir/internal/fleet/link"
 	"weir/internal/gate"
+	"weir/internal/linux"
 	"weir/internal/notify"
 	"weir/internal/policy"
 	"weir/internal/show"
@@ -181,9 +182,7 @@ func send(cmd *cobra.Command, s *link.Servers, key ed25519.PrivateKey, statement
 }
 
 func (p *place) modeCommand() *cobra.Command {
-	var key, why, node string
-	var every bool
-	wait := 5 * time.Second
+	var o order
 	cmd := &cobra.Command{
 		Use:   "mode MODE --node NODE|--every --why REASON",
 		Short: "set the mode of a node, or of each: seal denies all egress of what is guarded",
@@ -193,58 +192,101 @@ an hour. A node takes none that was signed before its mode was last set. Prints 
 		Args:    exactly(1, "a mode: observe, enforce or seal"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			m, err := policy.ParseMode(args[0])
-			switch {
-			case err != nil:
+			if err != nil {
 				return control.Errorf(control.Usage, "%w", err)
-			case every == (node != ""):
-				return control.Errorf(control.Usage, "give --node NODE, or --every for each node")
-			case !every && !policy.IsNode(node):
-				return control.Errorf(control.Usage, "--node %q is not the name of a node", node)
-			case strings.TrimSpace(why) == "":
-				return control.Errorf(control.Usage, "give --why, the reason for the log")
 			}
-			own, err := fleet.ReadKey(key)
-			if err != nil {
-				return err
-			}
-			s, err := p.connect(cmd)
-			if err != nil {
-				return err
-			}
-			defer s.Close()
-			now := time.Now()
-			statement := fleet.Statement{Node: cmp.Or(node, s.Every()), Signed: now, Expires: now.Add(fleet.MostAnswer), Why: why, Mode: string(m)}
+			counts := fleet.MostAnswer
 			if m == policy.Seal {
-				statement.Expires = now.Add(fleet.MostSeal)
+				counts = fleet.MostSeal
 			}
-			signed, err := fleet.Sign(own, statement)
-			if err != nil {
-				return err
-			}
-			done, refused := 0, 0
-			err = s.Order(cmd.Context(), statement.Node, signed, wait, func(node, text string, err error) {
-				if err != nil {
-					refused++
-					text = event.Plain(err)
-				} else {
-					done++
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", event.Visible(node), event.Visible(text))
-			})
-			switch {
-			case err != nil:
-				return err
-			case refused > 0:
-				return fmt.Errorf("%d did not take it, %d did", refused, done)
-			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d %s took it; those that are away find it when they come back, until %s\n", done, show.Plural(done, "node", "nodes"), show.Time(statement.Expires))
-			return nil
+			return o.give(cmd, p, fleet.Statement{Mode: string(m)}, counts)
 		},
 	}
-	keyFlag(cmd, &key, "the `file` of your key")
-	whyFlag(cmd, &why)
-	cmd.Flags().StringVar(&node, "node", "", "of this `node`")
-	cmd.Flags().BoolVar(&every, "every", false, "of each node")
-	cmd.Flags().DurationVar(&wait, "wait", wait, "for what nodes say, this `time`")
+	o.flags(cmd)
 	return cmd
+}
+
+func (p *place) policyCommand() *cobra.Command {
+	var o order
+	cmd := &cobra.Command{
+		Use:   "policy FILE --node NODE|--every --why REASON",
+		Short: "replace the policy of a node, or of each",
+		Long: `Signs the policy in a file with your key, tells the nodes that are connected, and leaves it for a day for those that are not. A node writes it into
+its policy file. It takes none that was signed before its own was last changed, none that its sensor cannot put in force without a new start, and none
+under which you could not take it back. Prints what the nodes say; those that were away say nothing.`,
+		Example: `  weir-fleet policy policy.yaml --every --why "the new registry"`,
+		Args:    exactly(1, "a policy's file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text, err := linux.ReadInput(args[0], policy.MaxFile)
+			if err == nil {
+				_, err = policy.Parse(args[0], text)
+			}
+			if err != nil {
+				return err
+			}
+			return o.give(cmd, p, fleet.Statement{Policy: string(text)}, fleet.MostPolicy)
+		},
+	}
+	o.flags(cmd)
+	return cmd
+}
+
+// order is how one is given.
+type order struct {
+	key, why, node string
+	every          bool
+	wait           time.Duration
+}
+
+func (o *order) flags(cmd *cobra.Command) {
+	keyFlag(cmd, &o.key, "the `file` of your key")
+	whyFlag(cmd, &o.why)
+	cmd.Flags().StringVar(&o.node, "node", "", "of this `node`")
+	cmd.Flags().BoolVar(&o.every, "every", false, "of each node")
+	cmd.Flags().DurationVar(&o.wait, "wait", 5*time.Second, "for what nodes say, this `time`")
+}
+
+// give signs an order, leaves it for its nodes, and prints what they say.
+func (o *order) give(cmd *cobra.Command, p *place, statement fleet.Statement, counts time.Duration) error {
+	switch {
+	case o.every == (o.node != ""):
+		return control.Errorf(control.Usage, "give --node NODE, or --every for each node")
+	case !o.every && !policy.IsNode(o.node):
+		return control.Errorf(control.Usage, "--node %q is not the name of a node", o.node)
+	case strings.TrimSpace(o.why) == "":
+		return control.Errorf(control.Usage, "give --why, the reason for the log")
+	}
+	own, err := fleet.ReadKey(o.key)
+	if err != nil {
+		return err
+	}
+	s, err := p.connect(cmd)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	now := time.Now()
+	statement.Node, statement.Signed, statement.Expires, statement.Why = cmp.Or(o.node, s.Every()), now, now.Add(counts), o.why
+	signed, err := fleet.Sign(own, statement)
+	if err != nil {
+		return err
+	}
+	done, refused := 0, 0
+	err = s.Order(cmd.Context(), statement.Node, signed, o.wait, func(node, text string, err error) {
+		if err != nil {
+			refused++
+			text = event.Plain(err)
+		} else {
+			done++
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n", event.Visible(node), event.Visible(text))
+	})
+	switch {
+	case err != nil:
+		return err
+	case refused > 0:
+		return fmt.Errorf("%d did not take it, %d did", refused, done)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%d %s took it; those that are away find it when they come back, until %s\n", done, show.Plural(done, "node", "nodes"), show.Time(statement.Expires))
+	return nil
 }

@@ -262,15 +262,28 @@ func TestPeople(t *testing.T) {
 			t.Errorf("%q: code %d, %s", bad, code, told)
 		}
 	}
+	s.mu.Lock()
+	s.fleet.Operators[0].Roles = []string{policy.RoleMode, policy.RolePolicy}
+	s.mu.Unlock()
+	for name, text := range map[string]string{"good.yaml": "approval_ttl: 31\n", "bad.yaml": "approval: 31\n"} {
+		if err := os.WriteFile(at(name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fails("bad.yaml:1", "", "policy", at("bad.yaml"), "--every", "--why", "x", "--key", at("key"))
+	must("1 node took it", "", "policy", at("good.yaml"), "--node", "build-07", "--why", "x", "--key", at("key"), "--wait", "1m")
+	if got := signed(); got[len(got)-1].Policy != "approval_ttl: 31\n" || got[len(got)-1].Expires.Sub(got[len(got)-1].Signed) != fleet.MostPolicy {
+		t.Errorf("%+v", got)
+	}
 	before := len(signed())
 	unlink()
 	must("0 nodes took it", "", "mode", "observe", "--node", "build-07", "--why", "older", "--key", at("key"), "--wait", "1ms")
 	must("0 nodes took it", "", "mode", "seal", "--every", "--why", "newer", "--key", at("key"), "--wait", "1ms")
 	relink()
-	for end := time.Now().Add(time.Minute); len(signed()) < before+3 && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); len(signed()) < before+4 && time.Now().Before(end); {
 		time.Sleep(time.Millisecond)
 	}
-	if got := signed()[before:]; len(got) != 3 || got[0].Why != "newer" || got[0].Node != "weir/*" || got[1].Why != "older" || got[2].Mode != "seal" || got[2].Why != "x" {
+	if got := signed()[before:]; len(got) != 4 || got[0].Why != "newer" || got[0].Node != "weir/*" || got[1].Why != "older" || got[2].Policy == "" || got[3].Mode != "seal" || got[3].Why != "x" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -2,13 +2,17 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
+	"strings"
 	"time"
 
 	"weir/internal/control"
 	"weir/internal/event"
 	"weir/internal/fleet"
 	"weir/internal/gate"
+	"weir/internal/linux"
 	"weir/internal/notify"
 	"weir/internal/policy"
 	"weir/internal/show"
@@ -26,8 +30,11 @@ func (d *daemon) Signed(_ context.Context, signed control.Signed) (string, error
 		return "", control.Errorf(control.Denied, "refused: %w", err)
 	}
 	by := "fleet operator " + s.By
-	if s.Mode != "" {
+	switch {
+	case s.Mode != "":
 		return d.ordered(s, by)
+	case s.Policy != "":
+		return d.policyOrdered(signed, s, node, by)
 	}
 	q, err := notify.Answer(d.gate, notify.JSON, s.Question, s.Shown, gate.Reply{
 		Allow: s.Answer == fleet.Approve, Scope: s.Scope, By: by, Why: s.Why, From: &event.Origin{Via: "fleet", User: s.By},
@@ -62,15 +69,81 @@ func (d *daemon) newest(m policy.Mode, signed time.Time) (done bool, err error) 
 	if err := d.memory.Get(keyOrdered, &last); err != nil {
 		return false, err
 	}
+	return newer(signed, last, m == d.policies.Mode(), fmt.Sprintf("the mode %s", d.policies.Mode()), "set the mode on it with weir mode")
+}
+
+// newer refuses what was signed before something was set, and says whether it is this very order that set it.
+func newer(signed, last time.Time, same bool, what, mend string) (done bool, err error) {
 	switch {
 	case signed.After(last):
 		return false, nil
-	case signed.Equal(last) && m == d.policies.Mode():
+	case signed.Equal(last) && same:
 		return true, nil
 	}
 	clock := ""
 	if tooFar(last) {
-		clock = ": the clock of this node was ahead then; set the mode on it with weir mode"
+		clock = ": the clock of this node was ahead then; " + mend
 	}
-	return false, control.Errorf(control.Denied, "refused: the mode %s was set at %s, after this was signed%s", d.policies.Mode(), show.Time(last), clock)
+	return false, control.Errorf(control.Denied, "refused: %s was set at %s, after this was signed%s", what, show.Time(last), clock)
+}
+
+// policyOrdered puts a policy in force that is newer than the one that is, as a reload does, and writes it into the policy file.
+func (d *daemon) policyOrdered(signed control.Signed, s fleet.Statement, node, by string) (string, error) {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	var last policyStamp
+	if err := d.memory.Get(keyPolicy, &last); err != nil {
+		return "", err
+	}
+	now, file := policyStamp{gate.Digest(s.Policy), s.Signed}, d.opts.PolicyPath
+	done := fmt.Sprintf("the policy %.12s is in force", now.Digest)
+	if same, err := newer(s.Signed, last.At, now.Digest == last.Digest, "the policy", "load the policy on it with weir reload"); same || err != nil {
+		return done, err
+	}
+	before := d.policies.Base()
+	p, err := policy.Parse("policy", []byte(s.Policy))
+	if err == nil {
+		err = d.acceptable(signed, p, before, node)
+	}
+	if err == nil {
+		err = d.replace(p)
+	}
+	if err != nil {
+		return "", control.Errorf(control.Denied, "refused: %s", strings.ReplaceAll(event.Plain(err), "\n", "; "))
+	}
+	if err = d.memory.Put(keyPolicy, now); err == nil {
+		err = linux.WriteFileAtomic(file, []byte(s.Policy))
+	}
+	if err != nil {
+		return "", errors.Join(fmt.Errorf("the policy stays as it was: %w", err), d.memory.Put(keyPolicy, last), d.replace(before))
+	}
+	d.loaded = newestVersion(file)
+	return done, d.policyLoaded(fmt.Sprintf("%s, set by %s: %s", file, by, s.Why))
+}
+
+// acceptable says why a policy that somebody signed cannot take the place of the one that is in force. It needs changing.
+func (d *daemon) acceptable(signed control.Signed, p, before policy.Policy, node string) error {
+	file, err := os.Lstat(d.opts.PolicyPath)
+	switch {
+	case d.opts.PolicyPath == "":
+		return errors.New("this sensor has no policy file: start it with --policy")
+	case err != nil || !file.Mode().IsRegular():
+		return fmt.Errorf("%s is no plain file: change it where it comes from", d.opts.PolicyPath)
+	case d.refusal.Load() != nil || newestVersion(d.opts.PolicyPath) != d.loaded:
+		return fmt.Errorf("%s was changed on the node, and is not in force: mend it there", d.opts.PolicyPath)
+	}
+	called, err := fleet.Node(p.Fleet)
+	if err == nil && called != node {
+		err = fmt.Errorf("it calls the node %s, and this is %s", called, node)
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := fleet.Open(signed, before.Fleet, node, time.Now()); err != nil { // it may be another one by now
+		return err
+	}
+	if _, err := fleet.Open(signed, p.Fleet, node, time.Now()); err != nil {
+		return fmt.Errorf("who signed it could not take it back under this policy: %w", err)
+	}
+	return nil
 }

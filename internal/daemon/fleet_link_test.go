@@ -494,6 +494,50 @@ func TestLinkQuestion(t *testing.T) {
 	}
 }
 
+// TestLinkPolicy: a policy for all comes to who is there and to who comes back; who has the servers brings no older one, and none of their own.
+func TestLinkPolicy(t *testing.T) {
+	h := newHub(t, &server.Options{})
+	h.init()
+	n := newLinked(t, h, "n1")
+	n.withPolicyFile()
+	n.link()
+	n.says("connected")
+	people := h.people()
+	text := n.policyText("approval_ttl: 31\n")
+	give := func(signed control.Signed, want string) {
+		t.Helper()
+		heard := ""
+		err := people.Order(t.Context(), "n1", signed, time.Minute, func(node, text string, err error) { heard = fmt.Sprint(node, ": ", text, err) })
+		if err != nil || !strings.HasPrefix(heard, want) {
+			t.Errorf("%q, %v, want %q", heard, err, want)
+		}
+	}
+	now := time.Now()
+	older := n.sign(n.alice, policyOrder(text, now.Add(-time.Minute)))
+	newer := policyOrder(n.policyText("approval_ttl: 32\n"), now)
+	give(older, "n1: the policy ")
+	give(n.sign(n.alice, newer), "n1: the policy ")
+	give(older, "n1: refused: the policy was set at")
+	give(n.sign(n.bob, policyOrder(text, now.Add(time.Minute))), "n1: refused: bob does not have the role policy")
+	if ttl := n.policies.Base().ApprovalTTL; ttl != 32 {
+		t.Errorf("%d is in force", ttl)
+	}
+	// One of the largest that can be signed comes through the servers, the link and the control socket.
+	large := n.policyText("approval_ttl: 33\n") + strings.Repeat("#\n", 80<<10)
+	give(n.sign(n.alice, policyOrder(large, now.Add(time.Minute))), "n1: the policy ")
+	if _, err := fleet.Sign(n.alice, policyOrder(large+large, now)); err == nil || !strings.Contains(err.Error(), "more than") {
+		t.Error(err)
+	}
+	n.unlink()
+	if err := people.Order(t.Context(), people.Every(), n.sign(n.alice, policyOrder(n.policyText("approval_ttl: 34\n"), now.Add(2*time.Minute))), 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	n.link()
+	for n.policies.Base().ApprovalTTL != 34 {
+		n.says("order: the policy ")
+	}
+}
+
 // TestLinkRights: with the rights that docs/fleet.md gives the account of a node, its link works, and does nothing in the name of another node.
 func TestLinkRights(t *testing.T) {
 	text, err := os.ReadFile("../../docs/fleet.md")

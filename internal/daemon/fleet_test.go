@@ -4,8 +4,11 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -287,4 +290,162 @@ func TestNewestOrder(t *testing.T) {
 	if _, err := a.ordered(fleet.Statement{Mode: "open"}, "x"); err == nil || errors.Is(err, context.Canceled) {
 		t.Error("a mode that is none")
 	}
+}
+
+// withPolicyFile gives a daemon the policy file that is in force, in which alice may replace it and bob may not.
+func (a *asker) withPolicyFile() {
+	a.t.Helper()
+	p := a.policies.Base()
+	alice := slices.IndexFunc(p.Fleet.Operators, func(o policy.Operator) bool { return o.Name == "alice" })
+	p.Fleet.Operators[0], p.Fleet.Operators[alice] = p.Fleet.Operators[alice], p.Fleet.Operators[0]
+	p.Fleet.Operators[0].Roles = []string{policy.RolePolicy}
+	a.policies.SetBase(p)
+	a.opts.PolicyPath = filepath.Join(a.t.TempDir(), "policy.yaml")
+	a.replace = func(p policy.Policy) error {
+		if err := needsStart(a.policies.Base(), p); err != nil {
+			return err
+		}
+		a.policies.SetBase(p)
+		return nil
+	}
+	if err := os.WriteFile(a.opts.PolicyPath, []byte(a.policyText("")), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	a.agents, a.loaded = withRules(a.t, new(told)), newestVersion(a.opts.PolicyPath)
+	if err := a.stampPolicy(gate.Digest(a.policyText(""))); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// policyText is the policy of the node with something more.
+func (a *asker) policyText(more string) string {
+	p := a.policies.Base()
+	text := fmt.Sprintf("events: {file: %s}\nfleet:\n  node: %s\n  operators:\n", p.Events.File, p.Fleet.Node)
+	for _, o := range p.Fleet.Operators {
+		text += fmt.Sprintf("    - {name: %s, key: %s, roles: [%s]}\n", o.Name, o.Key, strings.Join(o.Roles, ", "))
+	}
+	return text + more
+}
+
+func policyOrder(text string, at time.Time) fleet.Statement {
+	return fleet.Statement{Node: "weir/*", Signed: at, Expires: at.Add(fleet.MostPolicy), Policy: text, Why: "more"}
+}
+
+// TestSignedPolicy: a policy counts of who may, if it is newer than the one in force, and all else leaves that as it is.
+func TestSignedPolicy(t *testing.T) {
+	a := newAsker(t)
+	a.withPolicyFile()
+	inForce := func(want int, text string) {
+		t.Helper()
+		got, err := os.ReadFile(a.opts.PolicyPath)
+		if err != nil || string(got) != text || a.policies.Base().ApprovalTTL != want || a.changed() {
+			t.Errorf("%d is in force, want %d; %s, %v", a.policies.Base().ApprovalTTL, want, got, err)
+		}
+	}
+	begin := time.Now().Add(-time.Hour)
+	first, second := a.policyText("approval_ttl: 31\n"), a.policyText("approval_ttl: 32\n")
+	was, ttl := a.policyText(""), a.policies.Base().ApprovalTTL
+	if text, err := a.Signed(t.Context(), a.sign(a.alice, policyOrder(first, begin))); err != nil || !strings.HasPrefix(text, "the policy ") {
+		t.Fatal(text, err)
+	}
+	inForce(31, first)
+	newest := a.sign(a.alice, policyOrder(second, begin.Add(time.Minute)))
+	for range 2 { // it counts once
+		if _, err := a.Signed(t.Context(), newest); err != nil {
+			t.Fatal(err)
+		}
+	}
+	inForce(32, second)
+	for range 2 {
+		if e := <-a.events; !strings.Contains(e.Message, "policy.yaml, set by fleet operator alice: more") {
+			t.Errorf("%+v", e)
+		}
+	}
+
+	// An attacker who has the servers keeps an older one, and brings it: also after a restart, and to a node whose file was put back.
+	refused := func(why string, signed control.Signed) {
+		t.Helper()
+		before, err := os.ReadFile(a.opts.PolicyPath)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ttl := a.policies.Base().ApprovalTTL
+		text, err := a.Signed(t.Context(), signed)
+		if err == nil || !strings.Contains(err.Error(), why) || control.Code(err) != control.Denied || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q, %v, want %q", text, err, why)
+		}
+		inForce(ttl, string(before))
+	}
+	older := a.sign(a.alice, policyOrder(first, begin))
+	refused("after this was signed", older)
+	for range 2 {
+		if err := os.WriteFile(a.opts.PolicyPath, []byte(was), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.Reload(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		inForce(ttl, was)
+		refused("after this was signed", older)
+		refused("after this was signed", newest) // who has the node has put another in force since
+	}
+	p, digest, err := loadPolicy(a.opts.PolicyPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.policies.SetBase(p)
+	if err := a.stampPolicy(digest); err != nil { // a restart
+		t.Fatal(err)
+	}
+	refused("after this was signed", newest)
+
+	// Whose word it is, and what it says.
+	at := func(text string) fleet.Statement { return policyOrder(text, time.Now()) }
+	refused("bob does not have the role policy", a.sign(a.bob, at(first)))
+	refused("no operator's", a.sign(ed25519.NewKeyFromSeed(make([]byte, 32)), at(first)))
+	changed := a.sign(a.alice, at(first))
+	changed.Statement = strings.Replace(changed.Statement, "31", "99", 1)
+	refused("its signature", changed)
+	refused("policy:", a.sign(a.alice, at(first+"allow: x\napprove: y\n")))
+	refused("events: changed: restart", a.sign(a.alice, at(strings.Replace(first, "events.jsonl", "other.jsonl", 1))))
+	refused("it calls the node n2", a.sign(a.alice, at(strings.Replace(first, "node: n1", "node: n2", 1))))
+	refused("could not take it back", a.sign(a.alice, at(strings.Replace(first, "roles: [policy]", "roles: [answer]", 1))))
+	refused("could not take it back", a.sign(a.alice, at(strings.Replace(first, "fleet:\n", "fleet:\n  revoked: ["+a.policies.Base().Fleet.Operators[0].Key+"]\n", 1))))
+	late := at(first)
+	late.Signed, late.Expires = late.Signed.Add(-25*time.Hour), late.Expires.Add(-25*time.Hour)
+	refused("counted until", a.sign(a.alice, late))
+
+	// A file that the node's own people are about to change stays theirs; and what cannot be written is not in force.
+	if err := os.WriteFile(a.opts.PolicyPath, []byte("allow: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // not loaded yet, and refused
+		if _, err := a.Signed(t.Context(), a.sign(a.alice, at(first))); err == nil || !strings.Contains(err.Error(), "mend it there") || a.policies.Base().ApprovalTTL != ttl {
+			t.Error(err)
+		}
+		if err := a.Reload(t.Context()); err == nil {
+			t.Error("a policy that is none was loaded")
+		}
+	}
+	if err := os.WriteFile(a.opts.PolicyPath, []byte(was), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Reload(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	real := a.opts.PolicyPath
+	a.opts.PolicyPath = filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(real, a.opts.PolicyPath); err != nil {
+		t.Fatal(err)
+	}
+	refused("no plain file", a.sign(a.alice, at(first)))
+	a.opts.PolicyPath = ""
+	if _, err := a.Signed(t.Context(), a.sign(a.alice, at(first))); err == nil || !strings.Contains(err.Error(), "no policy file") {
+		t.Error(err)
+	}
+	a.opts.PolicyPath = real
+	if _, err := a.Signed(t.Context(), a.sign(a.alice, at(first))); err != nil {
+		t.Error(err)
+	}
+	inForce(31, first)
 }

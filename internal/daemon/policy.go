@@ -2,16 +2,43 @@ package daemon
 
 import (
 	"errors"
+	"time"
 
+	"weir/internal/gate"
+	"weir/internal/linux"
 	"weir/internal/netegress"
 	"weir/internal/policy"
 )
 
-func loadPolicy(path string) (policy.Policy, error) {
+// loadPolicy also gives the digest of the file's text.
+func loadPolicy(path string) (p policy.Policy, digest string, err error) {
 	if path == "" {
-		return policy.Default(), nil
+		return policy.Default(), "", nil
 	}
-	return policy.Load(path)
+	text, err := linux.ReadInput(path, policy.MaxFile)
+	if err == nil {
+		p, err = policy.Parse(path, text)
+	}
+	return p, gate.Digest(string(text)), err
+}
+
+// policyStamp says which policy file is in force, and since when by the clock of who put it there.
+type policyStamp struct {
+	Digest string    `json:"digest"`
+	At     time.Time `json:"at,omitzero"` // zero: it came with the sensor's first start
+}
+
+// stampPolicy notes a file that somebody on this node has changed: no policy that was signed before counts any more.
+func (d *daemon) stampPolicy(digest string) error {
+	var last policyStamp
+	if err := d.memory.Get(keyPolicy, &last); err != nil || last.Digest == digest && !tooFar(last.At) {
+		return err
+	}
+	now := policyStamp{Digest: digest}
+	if last != (policyStamp{}) {
+		now.At = notBefore(last.At, time.Now())
+	}
+	return d.memory.Put(keyPolicy, now)
 }
 
 // applyPolicy puts a policy in force: what can fail first, and what opens

@@ -93,13 +93,19 @@ func (d *daemon) noteMode(m policy.Mode, by, why string, at time.Time) error {
 	if err := d.memory.Get(keyOrdered, &last); err != nil {
 		return err
 	}
-	if at.Before(last) && !tooFar(last) {
-		at = last
-	}
+	at = notBefore(last, at)
 	return errors.Join(
 		d.log.Write(event.Event{Kind: event.Mode, Mode: string(m), Message: fmt.Sprintf("mode set by %s: %s", by, why)}),
 		d.memory.Put(keyOrdered, at),
 		d.memory.Put(keyMode, m))
+}
+
+// notBefore is at, or the time of the last order if that is later.
+func notBefore(last, at time.Time) time.Time {
+	if at.Before(last) && !tooFar(last) {
+		return last
+	}
+	return at
 }
 
 // tooFar says that a time is of a clock of this node that was wrong: nothing else sets one so far ahead, and it would keep all orders out.
@@ -111,16 +117,20 @@ func (d *daemon) Reload(context.Context) error {
 	defer d.changing.Unlock()
 	d.agents.LoadRules()
 	d.loaded = newestVersion(d.opts.PolicyPath)
-	p, err := loadPolicy(d.opts.PolicyPath)
+	p, digest, err := loadPolicy(d.opts.PolicyPath)
 	if err == nil {
-		err = d.replacePolicy(p)
+		err = d.replace(p)
 	}
 	if err != nil {
 		d.refused(err)
 		return err
 	}
 	d.refusal.Store(nil)
-	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(d.policies.Mode()), Message: "policy loaded: " + d.opts.PolicyPath})
+	return errors.Join(d.stampPolicy(digest), d.policyLoaded(d.opts.PolicyPath))
+}
+
+func (d *daemon) policyLoaded(from string) error {
+	return d.log.Write(event.Event{Kind: event.Mode, Mode: string(d.policies.Mode()), Message: "policy loaded: " + from})
 }
 
 // refused tells that the policy file is not loaded, in an event and until it is in status, health and figures (F40).

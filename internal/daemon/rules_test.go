@@ -126,7 +126,7 @@ func text(data string) func(path string) error {
 }
 
 // withRules are agents whose permission rules stand in a folder of the test's.
-func withRules(t *testing.T, log *told) *bridgeHost {
+func withRules(t testing.TB, log *told) *bridgeHost {
 	t.Helper()
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)

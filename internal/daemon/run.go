@@ -103,8 +103,9 @@ type daemon struct {
 	drawn    map[uint64]drawn // by grant
 	degraded []string
 
-	clearing sync.Mutex // of taint, and ending approvals for what taint there is
-	changing sync.Mutex // of mode and policy
+	clearing sync.Mutex                // of taint, and ending approvals for what taint there is
+	changing sync.Mutex                // of mode and policy
+	replace  func(policy.Policy) error // puts a policy in force, or leaves all as it was
 	sharing  sharing
 	loaded   fileVersion                           // of the policy file, also if it was refused
 	refusal  atomic.Pointer[control.PolicyRefusal] // of the policy file that would be in force; nil: it is
@@ -141,7 +142,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	ahead()
 	loaded := newestVersion(o.PolicyPath)
-	p, err := loadPolicy(o.PolicyPath)
+	p, digest, err := loadPolicy(o.PolicyPath)
 	if err != nil {
 		return err
 	}
@@ -150,6 +151,7 @@ func Run(ctx context.Context, o Options, ready func()) error {
 		asking: map[asking]*context.CancelFunc{}, asks: map[uint64]int{}, drawn: map[uint64]drawn{},
 		models: newModelRefusals(), loaded: loaded, replaced: make(chan struct{}, 1),
 	}
+	d.replace = d.replacePolicy
 	if d.reviewer, err = newReviewer(p.Cop); err != nil {
 		return err
 	}
@@ -177,6 +179,9 @@ func Run(ctx context.Context, o Options, ready func()) error {
 	}
 	defer db.Close()
 	if d.memory, err = openMemory(db); err != nil {
+		return err
+	}
+	if err := d.stampPolicy(digest); err != nil {
 		return err
 	}
 	closeLog, err := d.openLog()

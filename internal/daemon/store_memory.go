@@ -17,6 +17,7 @@ type memoryKey string
 const (
 	keyMode      memoryKey = "mode"      // what weir mode said
 	keyOrdered   memoryKey = "ordered"   // when that was ordered: no older order counts
+	keyPolicy    memoryKey = "policy"    // which policy file is in force, and since when: no older policy counts
 	keyLosses    memoryKey = "losses"    // of the kernel's counters, those that were told
 	keySummaries memoryKey = "summaries" // of sessions
 	keyParents   memoryKey = "parents"   // that were guarded

@@ -29,8 +29,9 @@ const purpose = "weir fleet v1:"
 const (
 	Skew         = 5 * time.Minute     // that the clocks of a person and a node may differ
 	MostAnswer   = time.Hour           // that an answer, or an order which opens something, counts
+	MostPolicy   = 24 * time.Hour      // that a policy counts
 	MostSeal     = 30 * 24 * time.Hour // that an order to seal counts: it finds nodes that come back
-	maxStatement = 16 << 10            // bytes
+	maxStatement = 256 << 10           // bytes: a message of NATS has room for it
 	maxWhy       = 1024                // bytes
 )
 
@@ -47,7 +48,9 @@ type Statement struct {
 	Scope    int    `json:"scope,omitempty"`  // of an approval: as the question lists them; 0 is 1
 	Shown    string `json:"shown,omitempty"`  // hash of the text that the person had before them
 
-	Mode string `json:"mode,omitempty"` // an order: observe, enforce or seal
+	// An order: one of them.
+	Mode   string `json:"mode,omitempty"`   // observe, enforce or seal
+	Policy string `json:"policy,omitempty"` // the text of a policy file
 
 	By string `json:"-"` // who signed it, as the policy calls them
 }
@@ -58,11 +61,16 @@ const (
 	Deny    = "deny"
 )
 
+var errTooLong = fmt.Errorf("it has more than %d bytes", maxStatement)
+
 // Sign signs s.
 func Sign(key ed25519.PrivateKey, s Statement) (control.Signed, error) {
 	text, err := json.Marshal(s)
+	if err == nil && len(text) > maxStatement {
+		err = errTooLong
+	}
 	if err != nil {
-		return control.Signed{}, fmt.Errorf("encode statement: %w", err)
+		return control.Signed{}, fmt.Errorf("sign: %w", err)
 	}
 	return control.Signed{
 		Key: public(key), Statement: string(text), Signature: base64.StdEncoding.EncodeToString(ed25519.Sign(key, append([]byte(purpose), text...))),
@@ -78,7 +86,7 @@ func Open(signed control.Signed, p policy.Fleet, node string, now time.Time) (St
 	case i < 0:
 		return Statement{}, errors.New("its key is no operator's: fleet.operators of the policy names them")
 	case len(signed.Statement) > maxStatement:
-		return Statement{}, fmt.Errorf("it has more than %d bytes", maxStatement)
+		return Statement{}, errTooLong
 	}
 	who := p.Operators[i]
 	key, err := base64.StdEncoding.DecodeString(who.Key)
@@ -99,9 +107,14 @@ func Every(prefix string) string { return prefix + "/*" }
 
 // counts says why s does not count.
 func (s Statement) counts(roles []string, node, every string, now time.Time) error {
-	role, most := policy.RoleAnswer, MostAnswer
+	role, most, order := policy.RoleAnswer, MostAnswer, s.Mode+s.Policy != ""
 	switch {
-	case s.Mode != "" && s.Question+s.Answer+s.Shown == "" && s.Scope == 0:
+	case order && (s.Mode != "" && s.Policy != "" || s.Question+s.Answer+s.Shown != "" || s.Scope != 0),
+		!order && (s.Question == "" || s.Answer != Approve && s.Answer != Deny || s.Scope < 0 || s.Answer == Deny && s.Scope != 0):
+		return errors.New("it is neither an answer nor an order")
+	case s.Policy != "":
+		role, most = policy.RolePolicy, MostPolicy
+	case order:
 		role = policy.RoleMode
 		if s.Mode == string(policy.Seal) {
 			most = MostSeal
@@ -109,11 +122,9 @@ func (s Statement) counts(roles []string, node, every string, now time.Time) err
 				role = policy.RoleSeal
 			}
 		}
-	case s.Mode != "" || s.Question == "" || s.Answer != Approve && s.Answer != Deny || s.Scope < 0 || s.Answer == Deny && s.Scope != 0:
-		return errors.New("it is neither an answer nor an order")
 	}
 	switch {
-	case s.Node != node && !(s.Node == every && s.Mode != ""):
+	case s.Node != node && !(s.Node == every && order):
 		return fmt.Errorf("it is for the node %s, and this is %s", strict.Quote(s.Node), node)
 	case s.Signed.After(now.Add(Skew)):
 		return fmt.Errorf("it was signed at %s, and here it is %s: compare the clocks", clock(s.Signed), clock(now))

@@ -31,6 +31,7 @@ func TestOpen(t *testing.T) {
 	key, other := newKey(t), newKey(t)
 	answer := Statement{Node: "n1", Signed: now, Expires: now.Add(5 * time.Minute), Question: "abc234", Answer: Approve, Shown: "hash", Scope: 2}
 	seal := Statement{Node: "weir/*", Signed: now, Expires: now.Add(MostSeal), Mode: "seal"}
+	policyOrder := Statement{Node: "weir/*", Signed: now, Expires: now.Add(MostPolicy), Policy: "version: 1\n"}
 	for name, c := range map[string]struct {
 		of     Statement
 		change func(*Statement, *policy.Fleet)
@@ -43,6 +44,16 @@ func TestOpen(t *testing.T) {
 		}},
 		"a seal by who may set any mode": {of: seal, change: func(_ *Statement, p *policy.Fleet) { p.Operators[0].Roles = []string{"mode"} }},
 		"a denial":                       {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Answer, s.Scope, s.Shown = Deny, 0, "" }},
+
+		"a policy": {of: policyOrder},
+
+		"role mode, for a policy": {of: policyOrder, change: func(_ *Statement, p *policy.Fleet) { p.Operators[0].Roles = []string{"answer", "seal", "mode"} },
+			wrong: "alice does not have the role policy"},
+		"role policy, for a mode":  {of: policyOrder, change: func(s *Statement, _ *policy.Fleet) { s.Policy, s.Mode, s.Expires = "", "observe", now.Add(time.Hour) }, wrong: "does not have the role mode"},
+		"a policy for a week":      {of: policyOrder, change: func(s *Statement, _ *policy.Fleet) { s.Expires = now.Add(7 * 24 * time.Hour) }, wrong: "longer than 24h"},
+		"a policy and a mode":      {of: policyOrder, change: func(s *Statement, _ *policy.Fleet) { s.Mode = "observe" }, wrong: "neither"},
+		"a policy and an answer":   {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Policy = "version: 1" }, wrong: "neither"},
+		"a policy of another node": {of: policyOrder, change: func(s *Statement, _ *policy.Fleet) { s.Node = "n2" }, wrong: `for the node "n2"`},
 
 		"another node":              {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Node = "n2" }, wrong: `for the node "n2"`},
 		"an answer to all":          {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Node = "weir/*" }, wrong: `for the node "weir/*"`},
@@ -76,6 +87,9 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := policy.Fleet{Prefix: "weir", Operators: []policy.Operator{{Name: "alice", Key: public(key), Roles: []string{"answer", "seal"}}, {Name: "bob", Key: public(other), Roles: []string{"answer", "seal", "mode"}}}}
+			if c.of.Policy != "" {
+				p.Operators[0].Roles = []string{"policy"}
+			}
 			s := c.of
 			if c.change != nil {
 				c.change(&s, &p)

@@ -16,6 +16,7 @@ const (
 	RoleAnswer = "answer" // approve and deny questions
 	RoleSeal   = "seal"   // set the mode seal
 	RoleMode   = "mode"   // set any mode
+	RolePolicy = "policy" // replace the policy
 )
 
 const maxOperators = 256
@@ -35,7 +36,7 @@ type Fleet struct {
 type Operator struct {
 	Name  string   `key:"name" text:"accepted is a name of 1 to 64 letters, digits and signs" check:"user"`
 	Key   string   `key:"key" text:"accepted is the public key that weir-fleet operator add has printed" check:"operator key"`
-	Roles []string `key:"roles" list:"answer, seal, mode" most:"3" each:"role"`
+	Roles []string `key:"roles" list:"answer, seal, mode, policy" most:"4" each:"role"`
 }
 
 func (p *parser) operators(n *yaml.Node, into *[]Operator) {
@@ -113,7 +114,7 @@ func operatorKey(s string) (string, string) {
 }
 
 func role(s string) (string, string) {
-	all := []string{RoleAnswer, RoleSeal, RoleMode}
+	all := []string{RoleAnswer, RoleSeal, RoleMode, RolePolicy}
 	for _, r := range all {
 		if s == r {
 			return s, ""

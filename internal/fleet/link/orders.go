@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -41,37 +42,31 @@ type order struct {
 	signed    control.Signed
 	at, until time.Time // as it says itself
 	done      bool      // the sensor has taken it
-	said      string    // what the sensor said last, but for figures: a refusal may name the time
+	last      outcome   // what the sensor said
+	said      string    // the same but for figures: a refusal may name the time
 }
 
 // take brings what the sensor has not taken to it, the newest first, so that an older one is refused and never in force for a moment. What is
 // refused comes again until it expires: a clock is set, and a role or a key comes into a policy later.
 func (o *orders) take(ctx context.Context) error {
-	_, err := o.obey(ctx)
-	return err
-}
-
-// obey also says what became of what is new.
-func (o *orders) obey(ctx context.Context) ([]outcome, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.look(ctx); err != nil {
-		return nil, err
+		return err
 	}
-	var all []outcome
 	for _, one := range slices.SortedFunc(maps.Values(o.known), func(a, b *order) int { return b.at.Compare(a.at) }) {
 		if one.done || one.said != "" && !time.Now().Before(one.until) {
 			continue
 		}
 		text, err := o.Sensor.Signed(ctx, one.signed)
 		if err != nil && control.Code(err) == control.Failed {
-			return all, err // it is tried again
+			return err // it is tried again
 		}
-		result := outcome{Node: o.Name, Text: text}
+		one.last, one.done = outcome{Node: o.Name, Text: text}, err == nil
 		if err != nil {
-			result = outcome{Node: o.Name, Error: event.Plain(err), Code: control.Code(err)}
+			one.last = outcome{Node: o.Name, Error: event.Plain(err), Code: control.Code(err)}
 		}
-		text = "order: " + cmp.Or(result.Text, result.Error)
+		text = "order: " + cmp.Or(one.last.Text, one.last.Error)
 		said := strings.Map(func(r rune) rune {
 			if unicode.IsDigit(r) {
 				return -1
@@ -81,12 +76,21 @@ func (o *orders) obey(ctx context.Context) ([]outcome, error) {
 		if said != one.said {
 			o.Say(text)
 		}
-		if one.said == "" {
-			all = append(all, result)
-		}
-		one.said, one.done = said, err == nil
+		one.said = said
 	}
-	return all, nil
+	return nil
+}
+
+// became is what became of the order with a sequence.
+func (o *orders) became(sequence string) (outcome, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, one := range o.known {
+		if strconv.FormatUint(one.sequence, 10) == sequence && one.said != "" {
+			return one.last, true
+		}
+	}
+	return outcome{}, false
 }
 
 // look reads the bucket.
@@ -127,17 +131,16 @@ func (o *orders) look(ctx context.Context) error {
 	return nil
 }
 
-// hear obeys at once where somebody says that there are orders, and tells them.
+// hear obeys at once where somebody says that there is an order, and tells them what became of it.
 func (o *orders) hear(ctx context.Context) (*nats.Subscription, error) {
 	sub, err := o.nc.Subscribe(o.ordersNow(), func(m *nats.Msg) {
-		all, err := o.obey(ctx)
-		if err != nil {
-			all = append(all, outcome{Node: o.Name, Error: event.Plain(err), Code: control.Code(err)})
+		err := o.take(ctx)
+		one, ok := o.became(string(m.Data))
+		if err != nil && !ok {
+			one, ok = outcome{Node: o.Name, Error: event.Plain(err), Code: control.Code(err)}, true
 		}
-		for _, one := range all {
-			if data, err := json.Marshal(one); err == nil {
-				_ = m.Respond(data) // who waits no more sees it in the events
-			}
+		if data, err := json.Marshal(one); err == nil && ok {
+			_ = m.Respond(data) // who waits no more sees it in the events
 		}
 	})
 	if err == nil {
@@ -152,8 +155,8 @@ func (o *orders) hear(ctx context.Context) (*nats.Subscription, error) {
 // Every stands for each node that uses these servers with this prefix.
 func (s *Servers) Every() string { return fleet.Every(s.prefix) }
 
-// orderOf is the subject of the newest order of a person, by their key, for a node or for all. Orders to seal have their own, and so has each
-// person: nobody's word takes the place of another's, which counts where theirs does not.
+// orderOf is the subject of the newest order of a person, by their key, for a node or for all. Orders to seal have their own, so have policies, and
+// so has each person: nobody's word takes the place of another's, which counts where theirs does not.
 func (s *Servers) orderOf(kind, person, node string) string {
 	subject := "$KV." + s.orders() + "." + kind + "." + person
 	if node == s.Every() {
@@ -170,17 +173,23 @@ func (s *Servers) Order(ctx context.Context, node string, signed control.Signed,
 	}
 	kind, person := "mode", sha256.Sum256([]byte(signed.Key))
 	var statement fleet.Statement
-	if json.Unmarshal([]byte(signed.Statement), &statement) == nil && statement.Mode == string(policy.Seal) {
+	switch err := json.Unmarshal([]byte(signed.Statement), &statement); {
+	case err != nil:
+		return fmt.Errorf("leave the order: %w", err)
+	case statement.Policy != "":
+		kind = "policy"
+	case statement.Mode == string(policy.Seal):
 		kind = "seal"
 	}
-	if _, err := s.js.Publish(ctx, s.orderOf(kind, hex.EncodeToString(person[:12]), node), data); err != nil {
+	left, err := s.js.Publish(ctx, s.orderOf(kind, hex.EncodeToString(person[:12]), node), data)
+	if err != nil {
 		return fmt.Errorf("leave the order in the bucket %s: %w", s.orders(), err)
 	}
 	inbox := s.nc.NewInbox()
 	sub, err := s.nc.SubscribeSync(inbox)
 	if err == nil {
 		defer sub.Unsubscribe() // of a connection that ends, too
-		err = s.nc.PublishRequest(s.ordersNow(), inbox, nil)
+		err = s.nc.PublishRequest(s.ordersNow(), inbox, strconv.AppendUint(nil, left.Sequence, 10))
 	}
 	if err != nil {
 		return fmt.Errorf("tell nodes of the order: %w", err)
