@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"weir/internal/commands"
+	"weir/internal/linux"
 )
 
 // Indicator is a set of observations.
@@ -91,14 +92,11 @@ func (s *Indicators) AddHost(host string) {
 	}
 }
 
-// Names that stand for this machine, or for the one that the container runs on (G12).
-const localNames = " localhost ip6-localhost localhost.localdomain host.docker.internal "
-
-// Local tells whether a host, as a command writes it, is surely this machine.
+// Local tells whether a host, as a command writes it, is this machine (G12).
 func Local(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	if host == "" || strings.Contains(localNames, " "+host+" ") && !strings.Contains(host, " ") {
-		return host != ""
+	if linux.LocalName(host) {
+		return true
 	}
 	a, err := netip.ParseAddr(strings.Trim(host, "[]"))
 	return err == nil && LocalAddr(a)

@@ -145,7 +145,7 @@ func addFacts(s *Indicators, j classify.Result) {
 
 // addDestination compares where the command wants to go with what its texts name.
 func addDestination(s *Indicators, d Destination) {
-	if d != (Destination{}) && local(d) {
+	if local(d) {
 		return
 	}
 	s.Add(Open, "")
@@ -166,11 +166,8 @@ func addDestination(s *Indicators, d Destination) {
 }
 
 // local tells whether a destination is this machine. A name alone does not make it so: the
-// container may have written its own hosts file.
+// container may have written its own hosts file, and choose who is asked for the name (B147).
 func local(d Destination) bool {
-	if d.Address.IsValid() {
-		a := d.Address.Unmap()
-		return LocalAddr(a) || a.IsPrivate() && d.Name != "" && Local(d.Name)
-	}
-	return Local(d.Name)
+	a := d.Address.Unmap()
+	return a.IsValid() && (LocalAddr(a) || a.IsPrivate() && Local(d.Name))
 }

@@ -12,6 +12,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"weir/internal/linux"
 	"weir/internal/policy"
 )
 
@@ -179,8 +180,8 @@ const (
 	here                // this machine
 )
 
-// kindOf sorts a name. unknown are those that would go over the local link, to
-// nobody, or that a search list makes of others (B24).
+// kindOf sorts a name. unknown are those that would go over the local link, to nobody, or that a search list makes of
+// others (B24), and those that read as if they led to this machine, or to an address (B147).
 func (r *Resolver) kindOf(name string) kind {
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return here
@@ -190,6 +191,10 @@ func (r *Resolver) kindOf(name string) kind {
 	}
 	if _, ok := r.opts.Host.Rules(name); ok || r.opts.Host.Clean() {
 		return look
+	}
+	last := name[strings.LastIndexByte(name, '.')+1:]
+	if linux.LocalName(name) || strings.Trim(last, "0123456789") == "" {
+		return unknown
 	}
 	for _, suffix := range []string{"local", "invalid", "onion", "arpa", "use-application-dns.net"} {
 		if name == suffix || strings.HasSuffix(name, "."+suffix) {
