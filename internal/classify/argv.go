@@ -48,45 +48,49 @@ func (j *judge) Observed(o Observed) {
 	j.Run(words, program)
 }
 
-// identity makes the first word that of the file that runs, where it is known: a
-// program chooses its argv[0] freely.
+// identity makes the first word that of the file that runs, where it is known.
 func (j *judge) identity(o Observed, first *commands.Word) string {
-	shown := first.Text[strings.LastIndexByte(first.Text, '/')+1:]
-	if o.File == "" {
-		return shown
+	text, name, another := identity(o.File, first.Text)
+	if another {
+		j.FindWord(*first, commands.Grey, "path", "the file that runs is known by another name")
 	}
-	slash := strings.LastIndexByte(o.File, '/')
-	base := o.File[slash+1:]
+	first.Text = text
+	return name
+}
+
+// Named is argv with the name of the file that runs, where it is known, for the one that it gives itself: a program
+// chooses its argv[0] freely (B148).
+func Named(argv []string, file string) []string {
+	if len(argv) == 0 {
+		return argv
+	}
+	text, _, _ := identity(file, argv[0])
+	return append([]string{text}, argv[1:]...)
+}
+
+// identity is the first word and the command's name that a file has, which is executed as argv0, and whether both are known, but not as one.
+func identity(file, argv0 string) (text, name string, another bool) {
+	shown := argv0[strings.LastIndexByte(argv0, '/')+1:]
+	if file == "" {
+		return argv0, shown, false
+	}
+	slash := strings.LastIndexByte(file, '/')
+	base := file[slash+1:]
 	if slash < 0 {
-		first.Text = "./" + o.File
-		return ""
+		return "./" + file, "", false
 	}
-	switch o.File[:slash] {
+	switch file[:slash] {
 	case "/bin", "/usr/bin":
 	default:
-		first.Text = o.File
-		return base
+		return file, base, false
 	}
 	shown = strings.TrimPrefix(shown, "-")
-	switch {
-	case base == shown:
-	case base == "busybox" || base == "toybox" || base == "coreutils":
-		// One file with many names: it goes by argv[0].
-	case commands.Lookup(base) == nil || commands.Lookup(shown) != nil && commands.Lookup(shown) != commands.Lookup(base):
-		// A file that is not known, or behaves by another name (sh, gawk): both count.
-		if commands.Lookup(base) == nil {
-			first.Text = base
-			return base
-		}
-		j.FindWord(*first, commands.Grey, "path", "the file that runs is known by another name")
-		first.Text = base
-		return base
-	default:
-		first.Text = base
-		return base
+	switch base {
+	case "busybox", "toybox", "coreutils":
+		base = shown // one file with many names: it goes by argv[0]
 	}
-	first.Text = shown
-	return shown
+	is, says := commands.Lookup(base), commands.Lookup(shown)
+	return base, base, is != nil && says != nil && is != says // it may behave by either name (sh, gawk)
 }
 
 // environment judges the variables that a program was started with.

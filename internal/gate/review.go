@@ -22,12 +22,18 @@ func judge(r Request) classify.Result {
 		return classify.ShellWith(r.Command, r.Dir, r.Git)
 	}
 	p := r.Process
-	o := classify.Observed{Argv: p.Argv, Env: p.Env, Dir: p.Dir, Git: r.Git, Truncated: p.Truncated || p.EnvCut}
+	o := classify.Observed{Argv: p.Argv, Env: p.Env, File: fileOf(p), Dir: p.Dir, Git: r.Git, Truncated: p.Truncated || p.EnvCut}
 	if p.Exe != nil {
-		o.File = p.Exe.Path
 		o.Truncated = o.Truncated || p.Exe.Memfd || p.Exe.Deleted // a name that stands for nothing any more
 	}
 	return classify.Argv(o)
+}
+
+func fileOf(p event.Process) string {
+	if p.Exe == nil {
+		return ""
+	}
+	return p.Exe.Path
 }
 
 // unreadable says why a command could not be judged at all; empty if it was (G9).
@@ -58,7 +64,7 @@ func (g *Gate) theReviewer() Reviewer {
 func caseOf(r Request, judged classify.Result) cop.Case {
 	c := cop.Case{
 		Command:   r.Command,
-		Argv:      r.Process.Argv,
+		Argv:      classify.Named(r.Process.Argv, fileOf(r.Process)),
 		Truncated: r.Process.Truncated,
 		Taint:     cop.Taint{Corruption: slices.Contains(r.Container.Taint, "corruption"), Secret: slices.Contains(r.Container.Taint, "secret")},
 		Dir:       r.Dir,
@@ -72,7 +78,7 @@ func caseOf(r Request, judged classify.Result) cop.Case {
 	}
 	for _, p := range r.Process.Ancestry {
 		if r.Ask != Command && p.Inside {
-			c.Ancestry = append(c.Ancestry, cop.Process{Comm: p.Comm, Argv: p.Argv})
+			c.Ancestry = append(c.Ancestry, cop.Process{Comm: p.Comm, Argv: classify.Named(p.Argv, p.Exe)})
 		}
 	}
 	if r.Ask == Connect {
