@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all go build test ready unit units screens browser vm images agents clients bypasses failures load model lint generate corpus shells long demo bench release release-test clean distclean
+.PHONY: all go build test ready unit units screens browser vm images agents clients bypasses failures load model lint generate corpus shells long fuzz demo bench release release-test clean distclean
 
 all: build
 
@@ -45,21 +45,14 @@ browser: ## Chromium, in which the tests use the console's page
 shells: ## the programs that the classifier's tests run
 	scripts/packages shells
 
-long: shells ## the classifier against real shells with 20,000 generated commands and 10,000 texts, and fuzzers for minutes each
+long: shells ## the classifier against real shells with 20,000 generated commands and 10,000 texts, and every fuzzer for a minute
 	$(GO) test -timeout 120m ./test/classifytest -variants 20000
-	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzShell$$' -fuzztime 5m
-	$(GO) test ./internal/classify -run '^$$' -fuzz '^FuzzArgv$$' -fuzztime 5m
-	$(GO) test ./internal/dns -run '^$$' -fuzz '^FuzzAnswer$$' -fuzztime 2m
-	$(GO) test ./internal/exec -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime 2m
-	$(GO) test ./internal/policy -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m -fuzzminimizetime 1x
-	$(GO) test ./internal/control -run '^$$' -fuzz '^FuzzDecode$$' -fuzztime 2m
-	$(GO) test ./internal/redact -run '^$$' -fuzz '^FuzzScrub$$' -fuzztime 5m
-	$(GO) test ./internal/vault -run '^$$' -fuzz '^FuzzRequest$$' -fuzztime 1m
-	$(GO) test ./internal/memory -run '^$$' -fuzz '^FuzzRecall$$' -fuzztime 2m
-	$(GO) test ./internal/permission -run '^$$' -fuzz '^FuzzParse$$' -fuzztime 2m
-	$(GO) test ./internal/permission -run '^$$' -fuzz '^FuzzCheckKey$$' -fuzztime 1m
-	$(GO) test ./internal/permission -run '^$$' -fuzz '^FuzzCommand$$' -fuzztime 1m
-	for f in Check Script Prefilter Appended Answer ParsePowerShell Parse Each Clean CheckUpdate; do $(GO) test ./internal/toolguard -run '^$$' -fuzz "^Fuzz$$f\$$" -fuzztime 1m || exit 1; done
+	$(MAKE) fuzz TIME=1m
+
+# Only one fuzzer runs at a time. What it finds it leaves in the package's testdata/fuzz, where it is a test from then on.
+fuzz: go ## every fuzzer of every parser, each for TIME (30s); IN=internal/dns only those there
+	grep -roE '^func Fuzz\w+' --include='*_test.go' $(or $(IN),cmd internal) | sort | sed 's|/[^/]*:func | |' | while read -r dir name; do \
+		echo "$$dir $$name" && nice -n 19 $(GO) test ./$$dir -run '^$$' -fuzz "^$$name\$$" -fuzztime $(or $(TIME),30s) -fuzzminimizetime 1x </dev/null || exit 1; done
 
 agents: ## Claude Code and Codex, for test/agents, and axe, for test/console; without npm they are left out, loudly
 	scripts/agents

@@ -17,7 +17,7 @@ import (
 )
 
 // sensor answers on a socket as say does, and notes what it was asked.
-func sensor(t *testing.T, say func(wire.Request) string) (environ []string, asked *[]wire.Request) {
+func sensor(t testing.TB, say func(wire.Request) string) (environ []string, asked *[]wire.Request) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "b.sock")
 	l, err := net.Listen("unix", path)

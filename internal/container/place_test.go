@@ -1,6 +1,8 @@
 package container
 
 import (
+	"path"
+	"strings"
 	"testing"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -29,6 +31,19 @@ func TestSpecified(t *testing.T) {
 			t.Errorf("%q is %q, %t; want %q, %t", c.path, got, systemd, c.want, c.systemd)
 		}
 	}
+}
+
+// FuzzSpecified: whatever a specification names, it is no path but a clean one below the root.
+func FuzzSpecified(f *testing.F) {
+	for _, text := range []string{"/a/../../b", "a-b.slice:docker:0a1b", ":..:..", "-.slice::../../x", "x.slice:a:b-c.slice", "//", "a:b"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		at, _ := specified(Container{Spec: &specs.Spec{Linux: &specs.Linux{CgroupsPath: text}}})
+		if at != "" && (!strings.HasPrefix(at, "/") || path.Clean(at) != at) {
+			t.Fatalf("%q is %q", text, at)
+		}
+	})
 }
 
 func TestPlace(t *testing.T) { // G3

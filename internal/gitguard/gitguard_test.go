@@ -188,6 +188,7 @@ func TestF18OptionsG22(t *testing.T) {
 	}
 }
 
+// FuzzCheck (G22): what is found says what to do instead, and another command before it hides nothing.
 func FuzzCheck(f *testing.F) {
 	f.Add("git push -f origin main; bash -c 'git config \"$x\" y' > .git/hooks/x")
 	f.Add("sudo -u x env -u A B=c git -c a.b=c push --repo +x")
@@ -197,6 +198,9 @@ func FuzzCheck(f *testing.F) {
 		found, ok := Check(text, "/w")
 		if ok != (found.What != "") || ok && (found.Instead == "" || !strings.Contains(strings.ToLower(text), "it")) {
 			t.Errorf("%q: %+v, %v", text, found, ok)
+		}
+		if _, still := Check("true\n"+text, "/w"); ok && !still && len(text) < 32<<10 {
+			t.Errorf("%q is let pass after another command", text)
 		}
 	})
 }

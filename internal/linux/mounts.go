@@ -26,7 +26,7 @@ func MountsOf(mountinfo string, device uint32) []string {
 func mountsThat(mountinfo string, ok func(device, at string) bool) []string {
 	var found []string
 	for line := range strings.Lines(mountinfo) {
-		fields := strings.Fields(line)
+		fields := strings.Split(line, " ") // the kernel escapes no other white space of a path
 		if len(fields) < 5 {
 			continue
 		}

@@ -161,20 +161,22 @@ func listUnix() ([]end, error) {
 	if err != nil && !errors.Is(err, netlink.ErrDumpInterrupted) {
 		return nil, fmt.Errorf("list Unix sockets: %w: load the module unix_diag", err)
 	}
+	return unixEnds(messages)
+}
+
+func unixEnds(messages [][]byte) ([]end, error) {
 	var all []end
 	for _, m := range messages {
 		if len(m) < sizeofUnixMessage || m[0] != unix.AF_UNIX {
 			continue
 		}
 		s := end{kind: m[1], state: m[2], inode: uint64(binary.NativeEndian.Uint32(m[4:])), cookie: binary.NativeEndian.Uint64(m[8:])}
-		attrs, err := nl.ParseRouteAttr(m[sizeofUnixMessage:])
+		attrs, err := attributes(m[sizeofUnixMessage:])
 		if err != nil {
 			return nil, fmt.Errorf("read a Unix socket: %w", err)
 		}
-		for _, a := range attrs {
-			if a.Attr.Type == netlink.UNIX_DIAG_PEER && len(a.Value) == 4 {
-				s.peer = uint64(binary.NativeEndian.Uint32(a.Value))
-			}
+		if peer := attrs[netlink.UNIX_DIAG_PEER]; len(peer) == 4 {
+			s.peer = uint64(binary.NativeEndian.Uint32(peer))
 		}
 		all = append(all, s)
 	}

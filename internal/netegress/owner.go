@@ -48,16 +48,28 @@ func SocketCgroup(local, remote netip.AddrPort) (uint64, error) {
 
 // cgroupOf reads a whole inet_diag_msg.
 func cgroupOf(message []byte) (uint64, error) {
-	attrs, err := nl.ParseRouteAttr(message[sizeofDiagMessage:])
+	attrs, err := attributes(message[sizeofDiagMessage:])
 	if err != nil {
 		return 0, err
 	}
-	for _, a := range attrs {
-		if a.Attr.Type == netlink.INET_DIAG_CGROUP_ID && len(a.Value) == 8 {
-			return binary.NativeEndian.Uint64(a.Value), nil
-		}
+	if id := attrs[netlink.INET_DIAG_CGROUP_ID]; len(id) == 8 {
+		return binary.NativeEndian.Uint64(id), nil
 	}
 	return 0, errors.New("the kernel tells no cgroup")
+}
+
+// attributes reads those of a message, by their type. The library's reader looks behind the end of one whose length is no multiple of 4.
+func attributes(b []byte) (map[uint16][]byte, error) {
+	all := map[uint16][]byte{}
+	for len(b) >= unix.SizeofRtAttr {
+		n := int(binary.NativeEndian.Uint16(b))
+		if n < unix.SizeofRtAttr || n > len(b) {
+			return nil, unix.EINVAL
+		}
+		all[binary.NativeEndian.Uint16(b[2:])] = b[unix.SizeofRtAttr:n]
+		b = b[min((n+3)&^3, len(b)):]
+	}
+	return all, nil
 }
 
 // addMade adds the TCP and UDP sockets of the caller's network namespace that were made in some cgroups, whoever has them: none does
