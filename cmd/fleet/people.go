@@ -60,6 +60,9 @@ func (p *place) pendingCommand() *cobra.Command {
 					text = "  " + err.Error() + "\n"
 				}
 				fmt.Fprintf(cmd.OutOrStdout(), "%s  until %s\n%s  %-12s %s\n", event.Visible(name(m)), show.Time(m.Question.Deadline), text, "hash", hash)
+				if len(m.Question.Half) > 0 {
+					fmt.Fprintf(cmd.OutOrStdout(), "  %-12s %s, as its node says; another person has to approve the same\n", "approved by", event.Visible(strings.Join(m.Question.Half, ", ")))
+				}
 			}
 			if shown == 0 {
 				fmt.Fprintln(cmd.OutOrStdout(), "no questions")

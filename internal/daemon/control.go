@@ -337,7 +337,13 @@ func cleared(write func(event.Event) error, c event.Container, change event.Tain
 }
 
 // Pending implements control.Approver.
-func (d *daemon) Pending(context.Context) ([]gate.Question, error) { return d.gate.Pending(), nil }
+func (d *daemon) Pending(context.Context) ([]gate.Question, error) {
+	list := d.gate.Pending()
+	for i := range list {
+		list[i].Half = d.halves.by(list[i].ID, d.policies.Base().Fleet)
+	}
+	return list, nil
+}
 
 // Answer implements control.Approver.
 func (d *daemon) Answer(_ context.Context, id string, r gate.Reply) (gate.Question, error) {

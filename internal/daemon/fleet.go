@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"weir/internal/control"
@@ -36,13 +38,81 @@ func (d *daemon) Signed(_ context.Context, signed control.Signed) (string, error
 	case s.Policy != "":
 		return d.policyOrdered(signed, s, node, by)
 	}
-	q, err := notify.Answer(d.gate, notify.JSON, s.Question, s.Shown, gate.Reply{
-		Allow: s.Answer == fleet.Approve, Scope: s.Scope, By: by, Why: s.Why, From: &event.Origin{Via: "fleet", User: s.By},
-	})
+	reply := gate.Reply{Allow: s.Answer == fleet.Approve, Scope: s.Scope, By: by, Why: s.Why, From: &event.Origin{Via: "fleet", User: s.By}}
+	q, err := notify.Answer(d.gate, notify.JSON, s.Question, s.Shown, reply)
+	if errors.Is(err, gate.ErrTwo) {
+		other := d.halves.join(signed, s, p, node)
+		if other == "" {
+			return fmt.Sprintf("question %s: it waits for another operator to approve the same: %s alone is not enough", q.ID, s.By),
+				d.log.Write(event.Event{Kind: event.Error, Container: &q.Container, Question: q.ID, Message: "approved by " + by + " alone: another operator has to approve the same"})
+		}
+		reply.Two, reply.By = true, "fleet operators "+other+" and "+s.By
+		q, err = notify.Answer(d.gate, notify.JSON, s.Question, s.Shown, reply)
+	}
 	if err != nil {
 		return "", control.Errorf(control.Denied, "refused: %w", err)
 	}
 	return fmt.Sprintf("question %s: %s", q.ID, show.Outcome(q)), nil
+}
+
+// wantsTwo says whether two people have to approve what a container asks.
+func (d *daemon) wantsTwo(c event.Container) bool {
+	return d.policies.Base().Fleet.TwoPeople && gate.Within([]string{"corruption", "secret"}, c.Taint)
+}
+
+// halves are approvals that each wait for another person's. They are kept as they were signed, and count as long as they would count if they came
+// now: neither a key that was revoked or given to another name meanwhile, nor a person with two keys, makes two people.
+type halves struct {
+	mu  sync.Mutex
+	all []half
+}
+
+type half struct {
+	signed control.Signed
+	node   string
+}
+
+// open is those that count.
+func (h *halves) open(p policy.Fleet) []fleet.Statement {
+	var all []fleet.Statement
+	h.all = slices.DeleteFunc(h.all, func(one half) bool {
+		s, err := fleet.Open(one.signed, p, one.node, time.Now())
+		if err == nil {
+			all = append(all, s)
+		}
+		return err != nil
+	})
+	return all
+}
+
+// by is who has approved a question.
+func (h *halves) by(question string, p policy.Fleet) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []string
+	for _, s := range h.open(p) {
+		if s.Question == question {
+			all = append(all, s.By)
+		}
+	}
+	return all
+}
+
+// join keeps an approval in the place of this person's last one, and says who else approves the same; empty: nobody does.
+func (h *halves) join(signed control.Signed, s fleet.Statement, p policy.Fleet, node string) (other string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, o := range slices.Backward(h.open(p)) {
+		switch {
+		case o.Question != s.Question:
+		case o.By == s.By:
+			h.all = slices.Delete(h.all, i, i+1)
+		case max(o.Scope, 1) == max(s.Scope, 1) && o.Shown == s.Shown:
+			other = o.By
+		}
+	}
+	h.all = append(h.all, half{signed, node})
+	return other
 }
 
 // ordered sets the mode of an order that is newer than what is in force.

@@ -506,8 +506,10 @@ func TestLinkPolicy(t *testing.T) {
 	text := n.policyText("approval_ttl: 31\n")
 	give := func(signed control.Signed, want string) {
 		t.Helper()
-		heard := ""
-		err := people.Order(t.Context(), "n1", signed, time.Minute, func(node, text string, err error) { heard = fmt.Sprint(node, ": ", text, err) })
+		heard, err := "", error(nil)
+		for heard == "" && err == nil { // until the link listens
+			err = people.Order(t.Context(), "n1", signed, time.Minute, func(node, text string, err error) { heard = fmt.Sprint(node, ": ", text, err) })
+		}
 		if err != nil || !strings.HasPrefix(heard, want) {
 			t.Errorf("%q, %v, want %q", heard, err, want)
 		}

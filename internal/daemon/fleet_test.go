@@ -67,7 +67,7 @@ func newNode(t testing.TB, name string) *asker {
 	if a.daemon.memory, err = openMemory(db); err != nil {
 		t.Fatal(err)
 	}
-	if a.gate, err = gate.Open(gate.Options{DB: db, Log: a.log, Logger: logger, Approver: true}); err != nil {
+	if a.gate, err = gate.Open(gate.Options{DB: db, Log: a.log, Logger: logger, Approver: true, Two: a.wantsTwo}); err != nil {
 		t.Fatal(err)
 	}
 	events, done := a.log.Subscribe(100)
@@ -448,4 +448,112 @@ func TestSignedPolicy(t *testing.T) {
 		t.Error(err)
 	}
 	inForce(31, first)
+}
+
+// TestTwoPeople: with two_people a question of a container with both bits is approved by two people who say the same, and by nobody alone.
+func TestTwoPeople(t *testing.T) {
+	a := newAsker(t)
+	p := a.policies.Base()
+	p.Fleet.TwoPeople = true
+	rename := func(from, to string) policy.Policy {
+		changed := p
+		changed.Fleet.Operators = slices.Clone(p.Fleet.Operators)
+		for i := range changed.Fleet.Operators {
+			if changed.Fleet.Operators[i].Name == from {
+				changed.Fleet.Operators[i].Name = to
+			}
+		}
+		return changed
+	}
+	a.policies.SetBase(p)
+	q, verdict := a.ask("curl", "https://example.org/")
+	waits := func(key ed25519.PrivateKey, s fleet.Statement, half ...string) {
+		t.Helper()
+		text, err := a.Signed(t.Context(), a.sign(key, s))
+		list, err2 := a.Pending(t.Context())
+		if err != nil || err2 != nil || !strings.Contains(text, "waits for another operator") || len(list) != 1 || !slices.Equal(list[0].Half, half) {
+			t.Errorf("%q, %v; %+v, %v", text, err, list, err2)
+		}
+	}
+	again := func() fleet.Statement { return approval(q) }
+	waits(a.alice, again(), "alice")
+	waits(a.alice, again(), "alice") // she alone stays one
+	wider := again()
+	wider.Scope = 2
+	waits(a.bob, wider, "alice", "bob") // of another scope
+	a.refuses(q, a.sign(a.bob, func() fleet.Statement { s := again(); s.Shown = "x"; return s }()), "the text that was shown")
+	a.refuses(q, a.sign(a.bob, func() fleet.Statement { s := again(); s.Scope = 3; return s }()), "no scope 3")
+
+	// One person who gets another name, or another key, stays one; and who was revoked is none.
+	a.policies.SetBase(rename("alice", "alice2"))
+	waits(a.alice, again(), "bob", "alice2")
+	file := filepath.Join(t.TempDir(), "key")
+	public, err := fleet.NewKey(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := fleet.ReadKey(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second := rename("", "")
+	for i, o := range second.Fleet.Operators {
+		if o.Name == "alice" {
+			second.Fleet.Operators[i].Key = public
+		}
+	}
+	a.policies.SetBase(second)
+	waits(other, again(), "bob", "alice")
+	revoked := second
+	revoked.Fleet.Revoked = []string{public}
+	a.policies.SetBase(revoked)
+	waits(a.bob, wider, "bob")
+
+	// On the node a member of a group is one person, and so is the callback. Root may.
+	uid := uint32(1000)
+	for _, from := range []*event.Origin{nil, {Via: "control", UID: &uid}, {Via: "callback", User: "root"}} {
+		for _, lasts := range []string{"", "10m"} {
+			if _, err := a.gate.Answer(q.ID, gate.Reply{Allow: true, By: "x", From: from, For: lasts, Who: gate.WhoProgram}); !errors.Is(err, gate.ErrTwo) {
+				t.Error(err)
+			}
+		}
+	}
+
+	// A word that has ended is none.
+	a.policies.SetBase(p)
+	short := again()
+	short.Expires = time.Now().Add(50 * time.Millisecond)
+	waits(a.alice, short, "bob", "alice")
+	for time.Now().Before(short.Expires) {
+		time.Sleep(time.Millisecond)
+	}
+	waits(a.bob, again(), "bob")
+	text, err := a.Signed(t.Context(), a.sign(a.alice, again()))
+	if err != nil || !strings.Contains(text, "approved by fleet operators bob and alice") {
+		t.Errorf("%q, %v", text, err)
+	}
+	if v := <-verdict; v.Decision != gate.Allow || v.By != "fleet operators bob and alice" {
+		t.Errorf("%+v", v)
+	}
+	if err := a.gate.Consume(q.ID); err != nil {
+		t.Fatal(err)
+	}
+	// It counts for no other question; one may deny; and root on the node answers alone.
+	q, verdict = a.ask("curl", "https://example.org/")
+	waits(a.alice, again(), "alice")
+	no := again()
+	no.Answer, no.Shown = fleet.Deny, ""
+	if text, err := a.Signed(t.Context(), a.sign(a.bob, no)); err != nil || !strings.Contains(text, "denied by fleet operator bob") {
+		t.Error(text, err)
+	}
+	<-verdict
+	q, verdict = a.ask("wget", "https://example.org/")
+	root := uint32(0)
+	if _, err := a.gate.Answer(q.ID, gate.Reply{Allow: true, By: "root", From: &event.Origin{Via: "control", UID: &root}}); err != nil {
+		t.Error(err)
+	}
+	<-verdict
+	if a.wantsTwo(event.Container{Taint: []string{"secret"}}) || a.wantsTwo(event.Container{Taint: []string{"corruption"}}) {
+		t.Error("two people are wanted for one bit")
+	}
 }

@@ -61,6 +61,7 @@ var inForce = map[string]string{
 	"Volumes.Ignore":              "internal/daemon/volumes.go:becomes",
 	"Fleet.Node":                  "internal/fleet/statement.go:Node",
 	"Fleet.Operators":             "internal/fleet/statement.go:Open",
+	"Fleet.TwoPeople":             "internal/daemon/fleet.go:wantsTwo",
 	"Fleet.Servers":               "internal/fleet/link/link.go:Connect",
 	"Fleet.Prefix":                "internal/fleet/link/link.go:Connect",
 	"Fleet.CAFile":                "internal/fleet/link/link.go:Connect",

@@ -106,6 +106,7 @@ type daemon struct {
 	clearing sync.Mutex                // of taint, and ending approvals for what taint there is
 	changing sync.Mutex                // of mode and policy
 	replace  func(policy.Policy) error // puts a policy in force, or leaves all as it was
+	halves   halves
 	sharing  sharing
 	loaded   fileVersion                           // of the policy file, also if it was refused
 	refusal  atomic.Pointer[control.PolicyRefusal] // of the policy file that would be in force; nil: it is
@@ -289,7 +290,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.gate, err = gate.Open(gate.Options{
 		DB: db, Log: d.log, Logger: logger, Reviewer: d.reviewer, Resolve: d.lookUp, Approver: p.Approver == policy.Person,
 		AskFor: seconds(p.ApprovalTimeout), ClaimFor: seconds(p.ApprovalTTL), Boot: boot,
-		Mode: func(container string) string { return string(d.policies.ModeOf(container)) }, Causes: d.state.Causes, Broken: d.breaks,
+		Mode: func(container string) string { return string(d.policies.ModeOf(container)) }, Causes: d.state.Causes, Broken: d.breaks, Two: d.wantsTwo,
 	})
 	return err
 }

@@ -15,6 +15,7 @@ var (
 	ErrUsed     = errors.New("the approval was used already")
 	ErrNotGiven = errors.New("not approved")
 	ErrScope    = errors.New("nothing was answered") // as an end of what is wrong with the scope
+	ErrTwo      = errors.New("its container has read secrets and may be corrupted: the policy wants two operators of the fleet to approve it, or root on the node")
 	ErrFor      = errors.New("its answer cannot cover that; weir pending lists what an approval of it can cover")
 	errClosed   = errors.New("the sensor is stopping")
 )
@@ -47,14 +48,20 @@ func (d *queue) Answer(id string, reply Reply) (Question, error) {
 	if _, ok := q.cover(reply); !ok {
 		return q.told(), fmt.Errorf("answer question %s: %w", id, ErrFor)
 	}
-	if reply.For != "" && !q.Tool {
+	stands := reply.For != "" && !q.Tool
+	if !stands {
+		if err := q.takes(reply); err != nil {
+			return q.told(), fmt.Errorf("answer question %s: %w", id, err)
+		}
+	}
+	if reply.alone() && d.opts.Two(q.Container) {
+		return q.told(), fmt.Errorf("answer question %s: %w", id, ErrTwo)
+	}
+	if stands {
 		if err := d.stand(q, reply); err != nil {
 			return q.told(), fmt.Errorf("answer question %s: %w", id, err)
 		}
 		return q.Question, nil
-	}
-	if err := q.takes(reply); err != nil {
-		return q.told(), fmt.Errorf("answer question %s: %w", id, err)
 	}
 	reason := Denied
 	if reply.Allow {

@@ -26,8 +26,14 @@ type Reply struct {
 	Keeps bool
 	Adds  string
 
+	Two   bool          // two people of a fleet approve
 	From  *event.Origin // nil: not known
 	Shown string        // the exact text that the operator had before them; empty: not known
+}
+
+// alone says that an approval is one person's, who is not root on the host.
+func (r Reply) alone() bool {
+	return r.Allow && !r.Two && !(r.From != nil && r.From.UID != nil && *r.From.UID == 0)
 }
 
 // For how long an approval of a tool's call can go on, beyond the call itself. Whoever asked carries it out.

@@ -44,6 +44,9 @@ type Options struct {
 	// was. nil: it stays what requests say.
 	Mode func(container string) string
 
+	// Two says whether two people have to approve what a container asks; nil: one may.
+	Two func(container event.Container) bool
+
 	// Causes tells why a container is tainted, by its id; nil: not known.
 	Causes func(container string) []event.Cause
 

@@ -33,6 +33,7 @@ type Question struct {
 	Note        string            `json:"note,omitempty"`   // why a person is asked: what the reviewer said, or how the review failed
 	Failed      Reason            `json:"failed,omitempty"` // why a person has to decide, where something failed before
 	Held        bool              `json:"held"`             // the first asker was held in the kernel
+	Half        []string          `json:"half,omitempty"`   // who has approved it, where two people have to; of what is pending
 	Gone        bool              `json:"gone,omitempty"`   // an asker waited, and nobody does any more; of what has ended: by then
 
 	// Why the container was tainted when it was asked: of each bit what set it first, and what set it last.

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"weir/internal/event"
 )
 
 const (
@@ -45,6 +47,9 @@ func (g *Gate) openQueue(o Options) error {
 	}
 	if o.MaxPending == 0 {
 		o.MaxPending = defaultPending
+	}
+	if o.Two == nil {
+		o.Two = func(event.Container) bool { return false }
 	}
 	if o.Broken == nil {
 		o.Broken = func(string, string) {}

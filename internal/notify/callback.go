@@ -258,7 +258,7 @@ func Answer(g Answerer, form, id, shown string, r gate.Reply) (gate.Question, er
 
 func status(err error) int {
 	switch {
-	case errors.Is(err, errNotShown), errors.Is(err, errNotWhole):
+	case errors.Is(err, errNotShown), errors.Is(err, errNotWhole), errors.Is(err, gate.ErrTwo):
 		return http.StatusConflict
 	case errors.Is(err, gate.ErrScope):
 		return http.StatusBadRequest

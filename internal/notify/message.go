@@ -48,6 +48,7 @@ type body struct {
 	Destination *event.Destination `json:"destination,omitempty"` // absent: not known yet
 	Chain       []link             `json:"chain,omitempty"`       // who can be let out: the first has scope 1
 	Held        bool               `json:"held"`
+	Half        []string           `json:"half,omitempty"` // who has approved it, where two people have to
 	Asked       time.Time          `json:"asked"`
 	Deadline    time.Time          `json:"deadline"`
 }
@@ -124,7 +125,7 @@ func jsonMessage(kind, host string, q gate.Question, now time.Time) Message {
 			ID: q.ID, Container: event.Visible(q.Container.ID), Name: event.Visible(q.Container.Name), Taint: append([]string{}, q.Container.Taint...),
 			Command: show.Command(safe.Process), UID: q.Process.UID,
 			Asks: event.Visible(safe.Text),
-			Held: q.Held, Asked: q.Asked.UTC(), Deadline: q.Deadline.UTC(),
+			Held: q.Held, Half: q.Half, Asked: q.Asked.UTC(), Deadline: q.Deadline.UTC(),
 		},
 		Shown: shown{text, gate.Digest(text)},
 	}

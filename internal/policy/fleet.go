@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -25,6 +26,7 @@ const maxOperators = 256
 type Fleet struct {
 	Node      string     `key:"node" text:"accepted is a name such as build-07 or build-07.example.org" check:"node"` // empty: the host's name
 	Operators []Operator `key:"operators"`
+	TwoPeople bool       `key:"two_people"`
 	Servers   []string   `key:"servers" list:"URLs such as tls://nats.example.org:4222" most:"16" each:"server"` // of NATS
 	Prefix    string     `key:"prefix" text:"accepted is a word such as weir" check:"prefix"`                    // of subjects there
 	CAFile    string     `key:"ca_file" word:"an absolute path"`                                                 // of certificates that vouch for the servers; empty: the host's own
@@ -53,7 +55,7 @@ func (p *parser) operators(n *yaml.Node, into *[]Operator) {
 		for _, other := range *into {
 			switch {
 			case p.Mistakes() > before:
-			case other.Name == o.Name:
+			case strings.EqualFold(other.Name, o.Name):
 				p.Fail(at(item), "fleet.operators has the name %s twice: give each person one of their own", yamlQuote(o.Name))
 			case other.Key == o.Key:
 				p.Fail(at(item), "fleet.operators has the key of %s again for %s: each person has a key of their own", yamlQuote(other.Name), yamlQuote(o.Name))
@@ -68,6 +70,15 @@ func (f *Fleet) check(p *parser, _ *yaml.Node, lines map[string]place) {
 		if line, ok := lines[key]; ok {
 			p.secretFile(line, "fleet."+key, file)
 		}
+	}
+	answer := 0
+	for _, o := range f.Operators {
+		if slices.Contains(o.Roles, RoleAnswer) && !slices.Contains(f.Revoked, o.Key) {
+			answer++
+		}
+	}
+	if f.TwoPeople && answer < 2 {
+		p.Fail(lines["two_people"], "fleet.two_people is true, and %d of fleet.operators may answer: name two people with the role answer", answer)
 	}
 }
 

@@ -28,6 +28,10 @@ func TestFleetMistakes(t *testing.T) {
 		"operators: [{name: a b, key: '" + key + "', roles: [answer]}]":                                                    "without blanks",
 		"operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: b, key: '" + key + "', roles: [answer]}]":      "a key of their own",
 		"operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: a, key: 'A" + key[1:] + "', roles: [answer]}]": `the name "a" twice`,
+		"operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: A, key: 'A" + key[1:] + "', roles: [answer]}]": `the name "A" twice`,
+		"two_people: true": "0 of fleet.operators may answer",
+		"two_people: true\n  operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: b, key: 'A" + key[1:] + "', roles: [seal]}]":                               "1 of fleet.operators may answer",
+		"two_people: true\n  operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: b, key: 'A" + key[1:] + "', roles: [answer]}]\n  revoked: ['" + key + "']": "1 of fleet.operators may answer",
 		"revoked: [alice]": "not a public key",
 	} {
 		_, err := Parse("p", []byte("fleet:\n  "+text+"\n"))

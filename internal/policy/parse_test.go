@@ -109,6 +109,8 @@ fleet:
   node: build-07.example.org
   operators:
     - {name: alice, key: "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=", roles: [answer, mode]}
+    - {name: bob, key: "AQECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8=", roles: [answer]}
+  two_people: true
   servers: ["tls://nats.example.org:4222", "nats://127.0.0.1:4222"]
   prefix: agents
   ca_file: /etc/weir/ca.pem
@@ -155,7 +157,7 @@ volumes:
 		},
 		Metrics: Metrics{Listen: "127.0.0.1:9464"},
 		Fleet: Fleet{
-			Node: "build-07.example.org", Operators: []Operator{{"alice", "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=", []string{"answer", "mode"}}},
+			Node: "build-07.example.org", Operators: []Operator{{"alice", "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=", []string{"answer", "mode"}}, {"bob", "AQECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8=", []string{"answer"}}}, TwoPeople: true,
 			Servers: []string{"tls://nats.example.org:4222", "nats://127.0.0.1:4222"}, Prefix: "agents", CAFile: "/etc/weir/ca.pem", CredsFile: "/etc/weir/fleet.seed",
 			Revoked: []string{"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8="},
 		},

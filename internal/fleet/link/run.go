@@ -52,7 +52,7 @@ func (s *Servers) Run(ctx context.Context, n Node) error {
 	}
 	defer told.Unsubscribe()
 	asked := make(chan struct{}, 1)
-	questions := &questions{Servers: s, Node: n, told: map[string]bool{}}
+	questions := &questions{Servers: s, Node: n, told: map[string]int{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { follow(ctx, n.Sensor, asked); return nil })
 	group.Go(func() error { again(ctx, n.Say, "events", nil, lookEvery, events.publish); return nil })
@@ -118,7 +118,7 @@ func sleep(ctx context.Context, d time.Duration) {
 type questions struct {
 	*Servers
 	Node
-	told map[string]bool // those that the bucket has as pending; by id
+	told map[string]int // those that the bucket has as pending, with one more than people have approved it; by id
 }
 
 func (q *questions) tell(ctx context.Context) error {
@@ -130,7 +130,7 @@ func (q *questions) tell(ctx context.Context) error {
 	var news []gate.Question
 	for _, p := range pending {
 		open[p.ID] = true
-		if !q.told[p.ID] {
+		if q.told[p.ID] != 1+len(p.Half) {
 			news = append(news, p)
 		}
 	}
@@ -146,7 +146,7 @@ func (q *questions) tell(ctx context.Context) error {
 			return err
 		}
 		for _, e := range ended {
-			if q.told[e.ID] && !open[e.ID] {
+			if q.told[e.ID] > 0 && !open[e.ID] {
 				news = append(news, e)
 			}
 		}
@@ -154,9 +154,7 @@ func (q *questions) tell(ctx context.Context) error {
 	if len(news)+over == 0 {
 		return nil
 	}
-	limited, cancel := context.WithTimeout(ctx, callTime)
-	defer cancel()
-	bucket, err := q.js.KeyValue(limited, q.questions())
+	bucket, err := q.js.KeyValue(ctx, q.questions())
 	if err != nil {
 		return fmt.Errorf("find the bucket %s, which weir-fleet init makes: %w", q.questions(), err)
 	}
@@ -165,11 +163,14 @@ func (q *questions) tell(ctx context.Context) error {
 	for _, one := range news {
 		data, err := encode(notify.MessageOf(q.Name, one, time.Now()))
 		if err == nil {
-			_, err = bucket.Put(limited, q.Name+"."+one.ID, data)
+			_, err = bucket.Put(ctx, q.Name+"."+one.ID, data)
 		}
 		switch {
 		case err == nil:
-			q.told[one.ID] = one.State == gate.StatePending
+			q.told[one.ID] = 0
+			if one.State == gate.StatePending {
+				q.told[one.ID] = 1 + len(one.Half)
+			}
 		case failed == nil:
 			failed = fmt.Errorf("tell a question: %w", err)
 			fallthrough
@@ -178,7 +179,7 @@ func (q *questions) tell(ctx context.Context) error {
 		}
 	}
 	for id, pending := range q.told {
-		if (!open[id] || !pending) && !untold[id] { // an end that is too old to be found ends with its deadline
+		if (!open[id] || pending == 0) && !untold[id] { // an end that is too old to be found ends with its deadline
 			delete(q.told, id)
 		}
 	}

@@ -46,7 +46,7 @@ func TestQuestionsBound(t *testing.T) {
 		}
 	}
 	sensor := &curious{pending: []gate.Question{asks("no key", ""), asks("short", "https://example.org/"), asks("long", strings.Repeat("<", 1<<19))}}
-	q := &questions{Servers: s, Node: Node{Name: "n1", Sensor: serve(t, sensor)}, told: map[string]bool{}}
+	q := &questions{Servers: s, Node: Node{Name: "n1", Sensor: serve(t, sensor)}, told: map[string]int{}}
 	tell := func() (told map[string]string, bytes int) {
 		t.Helper()
 		if err := q.tell(t.Context()); err == nil || !strings.Contains(err.Error(), "tell a question") {
