@@ -281,7 +281,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 			return d.egress.GuardAlone(path, netegress.BaseSlot)
 		},
 		Fail: d.failed, Show: d.processes.Container,
-		Shared: d.newcomer, Carried: d.carries,
+		Shared: func() error { return d.newcomer("") }, Carried: d.carries,
 		Bridge: bridgeSockets(d.opts.RunDir),
 	})
 	d.pins = newPins(d.opts.PinDir, func(text string) { d.write(event.Event{Kind: event.Error, Message: text}) }, d.state, d.egress, d.execs, d.files, d.volumes, d.dns)

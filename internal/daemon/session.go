@@ -98,7 +98,7 @@ func (d *daemon) GuardAgent(_ context.Context, id string, pid int) error {
 	if err := d.state.SetAgent(st.ID, pid, linux.WorkingDir(pid)); err != nil {
 		return err
 	}
-	if err := d.newcomer(); err != nil { // before it runs anything
+	if err := d.newcomer(st.Cgroup); err != nil { // before it runs anything
 		return err
 	}
 	if st.Taint != 0 {

@@ -72,8 +72,8 @@ type sharing struct {
 	reported map[string]bool // directories that carry none, which was told
 }
 
-// shareVolumes has the directories that containers share carry taint.
-func (d *daemon) shareVolumes() error {
+// shareVolumes has the directories that containers share carry taint. fresh is the cgroup of one that has not run yet.
+func (d *daemon) shareVolumes(fresh string) error {
 	s := &d.sharing
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,42 @@ func (d *daemon) shareVolumes() error {
 			found[real] = true
 		}
 	}
-	return d.volumes.Share(slices.Sorted(maps.Keys(found)))
+	return d.volumes.Share(slices.Sorted(maps.Keys(found)), d.written(fresh))
+}
+
+// written says with what those are tainted that may have written in a directory, but for one that has not run yet.
+func (d *daemon) written(fresh string) volumes.Written {
+	return func(dir string) (taint.Bits, error) {
+		all, err := d.writers(dir)
+		bits := taint.Bits(0)
+		for _, st := range all {
+			if st.Cgroup != fresh {
+				bits |= st.Taint
+			}
+		}
+		return bits, err
+	}
+}
+
+// writers are the containers that can write in a directory, with the cgroups within them, and with what the kernel has tainted them.
+func (d *daemon) writers(dir string) (all []taint.Status, err error) {
+	unknown, err := d.state.Unknown()
+	places := slices.DeleteFunc(d.places(), func(p container.Place) bool {
+		at, err := volumes.Path(p.Dir)
+		return !p.Writes || err != nil || !linux.PathWithin(dir, at) && !linux.PathWithin(at, dir)
+	})
+	for _, st := range d.state.List() {
+		if !slices.ContainsFunc(places, func(p container.Place) bool { return linux.PathWithin(st.Cgroup, p.Who) }) {
+			continue
+		}
+		for _, u := range unknown {
+			if u.Cgroup == st.CgroupID {
+				st.Taint |= u.Bits
+			}
+		}
+		all = append(all, st)
+	}
+	return all, err
 }
 
 // compare finds what places have in common. Its callers hold d.sharing.mu.
@@ -123,8 +158,10 @@ func (d *daemon) reportVolume(dir string, a, b container.Place) {
 	d.write(event.Event{Kind: event.Error, Message: fmt.Sprintf("%s is shared by %s and %s, and carries no taint: what one writes there can leave through the other", dir, a.Who, b.Who)})
 }
 
-// newcomer shares what a container that begins has in common with others, and finds what it brought with it.
-func (d *daemon) newcomer() error { return errors.Join(d.shareVolumes(), d.volumes.Scan()) }
+// newcomer shares what a container that begins has in common with others, and finds what it brought with it. fresh: as in shareVolumes.
+func (d *daemon) newcomer(fresh string) error {
+	return errors.Join(d.shareVolumes(fresh), d.volumes.Scan())
+}
 
 // watchVolumes takes down what volumes carry, and taints containers for good that have read from them, as the kernel has it already.
 func (d *daemon) watchVolumes(ctx context.Context) error {
@@ -133,7 +170,7 @@ func (d *daemon) watchVolumes(ctx context.Context) error {
 	failing := false
 	books := volumeBooks{map[uint64]time.Time{}, map[string]int{}}
 	for {
-		err := errors.Join(d.shareVolumes(), d.takeVolumes(books))
+		err := errors.Join(d.shareVolumes(""), d.takeVolumes(books))
 		if err != nil && !failing { // told once, until it succeeds
 			d.fail("keep volumes", nil, err)
 		}
@@ -181,6 +218,8 @@ func (d *daemon) takeVolumes(books volumeBooks) error {
 // volumeTainted takes down bits that a volume carries, and from whom.
 func (d *daemon) volumeTainted(v volumes.Volume, uses []volumes.Use, records []volumes.Record, late map[string]int) error {
 	var errs []error
+	writers, err := d.writers(v.Path)
+	errs = append(errs, err)
 	for _, bit := range v.Bits.Names() {
 		b, err := taint.ParseBits([]string{bit})
 		errs = append(errs, err)
@@ -195,6 +234,9 @@ func (d *daemon) volumeTainted(v volumes.Volume, uses []volumes.Use, records []v
 			if st, ok := d.state.ByCgroup(u.Container); who == 0 && ok && u.Writes(v) && st.Taint&b != 0 {
 				who = u.Container
 			}
+		}
+		if i := slices.IndexFunc(writers, func(st taint.Status) bool { return st.Taint&b != 0 }); who == 0 && i >= 0 {
+			who = writers[i].CgroupID // before it was a volume (B127)
 		}
 		if st, ok := d.state.ByCgroup(who); ok {
 			if late[v.Path]++; st.Own&b == 0 && late[v.Path] <= patience { // its own is told first
@@ -288,7 +330,7 @@ func (d *daemon) TaintPath(_ context.Context, path string, bits []string, by, wh
 	if err != nil {
 		return control.Volume{}, err
 	}
-	v, err := d.volumes.Taint(path, b, event.Cause{At: time.Now().UTC(), Source: "operator", By: by, Why: why})
+	v, err := d.volumes.Taint(path, b, event.Cause{At: time.Now().UTC(), Source: "operator", By: by, Why: why}, d.written(""))
 	if err != nil {
 		return control.Volume{}, err
 	}

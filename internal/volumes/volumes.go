@@ -192,8 +192,11 @@ func (v *Volumes) look(one *Volume, mounted string) error {
 	return errors.Join(errs...)
 }
 
-// list makes a directory a volume; it is one already if it is known.
-func (v *Volumes) list(path string) (*Volume, error) {
+// Written says what may have been written in a directory before it was a volume: with what those are tainted that can write there, and run.
+type Written func(dir string) (taint.Bits, error)
+
+// list makes a directory a volume; it is one already if it is known. What is tainted from then on is seen, so the past is asked for last.
+func (v *Volumes) list(path string, written Written) (*Volume, error) {
 	if one := v.known[path]; one != nil {
 		return one, nil
 	}
@@ -211,12 +214,22 @@ func (v *Volumes) list(path string) (*Volume, error) {
 	}
 	one.Inode, one.Age, one.FS = key.Inode, key.Generation, fs
 	mounted, err := mounts()
-	err = errors.Join(err, v.attach(), v.store(one), v.look(one, mounted))
+	err = errors.Join(err, v.attach(), v.look(one, mounted))
 	v.known[path] = one
-	if err = errors.Join(err, v.filter()); err != nil {
+	// on disk last: what is not there is asked for again
+	if err = errors.Join(err, v.filter(), v.soak(one, written), v.store(one)); err != nil {
 		return nil, errors.Join(err, v.unlist(one))
 	}
 	return one, v.scan()
+}
+
+// soak gives a volume what was written in it when that could not be seen.
+func (v *Volumes) soak(one *Volume, written Written) error {
+	bits, err := written(one.Path)
+	if err != nil || bits == 0 {
+		return err
+	}
+	return v.change(one.mask(), bits, 0, 0)
 }
 
 func (v *Volumes) unlist(one *Volume) error {
@@ -246,7 +259,7 @@ func (v *Volumes) store(one *Volume) error {
 }
 
 // Share makes these directories volumes, and those others none any more that carry nothing. Those that cannot be are in the error.
-func (v *Volumes) Share(dirs []string) error {
+func (v *Volumes) Share(dirs []string, written Written) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.known)+len(dirs) == 0 {
@@ -263,12 +276,12 @@ func (v *Volumes) Share(dirs []string) error {
 			before := len(v.keys)
 			errs = append(errs, v.look(one, mounted))
 			if len(v.keys) != before {
-				errs = append(errs, v.filter(), v.scan())
+				errs = append(errs, v.filter(), v.soak(one, written), v.scan())
 			}
 		}
 	}
 	for _, dir := range dirs {
-		_, err := v.list(dir)
+		_, err := v.list(dir, written)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
@@ -367,10 +380,10 @@ func (v *Volumes) carried(container uint64) taint.Bits {
 }
 
 // Taint sets bits of a directory, which is a volume from then on: first in the kernel, then on disk.
-func (v *Volumes) Taint(path string, set taint.Bits, c event.Cause) (Volume, error) {
+func (v *Volumes) Taint(path string, set taint.Bits, c event.Cause, written Written) (Volume, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	one, err := v.list(path)
+	one, err := v.list(path, written)
 	if err != nil {
 		return Volume{}, err
 	}

@@ -177,6 +177,7 @@ func TestVolumes(t *testing.T) {
 	t.Run("B34_race", f.race)
 	t.Run("B34_by_name", f.byName)
 	t.Run("B136_within", f.within)
+	t.Run("B127_begins_later", f.beginsLater)
 }
 
 // within: not the session is tainted, but a cgroup within it that has written before.
@@ -203,6 +204,32 @@ func (f *fixture) within(t *testing.T) {
 		b.Close()
 		f.gone(t, "writer", "reader")
 	}
+}
+
+// beginsLater: what a session wrote, and closed, before the directory was shared, taints a session that begins there while the first one
+// runs.
+func (f *fixture) beginsLater(t *testing.T) {
+	const dir, text = "/srv/later/in", "text.of.later.end"
+	rig.Must(t, "mkdir -p "+dir)
+	t.Chdir(dir)
+	a := f.sensor.Guard(t, "writer", "--taint", "secret")
+	a.Run(t, "bash", "-c", "printf "+text+" >f")
+	b := f.sensor.Guard(t, "reader")
+	if f.tainted(t, "reader") {
+		t.Error("the reader is tainted before it has read")
+	}
+	port := f.world.Port()
+	f.world.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", port))
+	mark := f.world.Mark(t)
+	r := b.Run(t, "bash", "-c", fmt.Sprintf("cat f >/dev/udp/%s/%d", rig.World4, port))
+	f.world.Nothing(t, mark, text, port)
+	if !f.tainted(t, "reader") {
+		t.Errorf("the reader is not tainted: %s", r)
+	}
+	rig.Eventually(t, "weir why tells of the writer", func() bool { return strings.Contains(f.sensor.Must(t, "why", "reader"), "writer") })
+	a.Close()
+	b.Close()
+	f.gone(t, "writer", "reader")
 }
 
 // gone waits until the sensor has forgotten sessions: their names are the next ones'.
