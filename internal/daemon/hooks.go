@@ -61,9 +61,9 @@ func guardsByItself(p policy.Policy) bool {
 	return len(p.Guard.Parents)+len(p.Guard.Cgroups)+len(p.Containers.Match) > 0
 }
 
-// prepareHooks loads them, and the programs for names, while nobody waits.
+// prepareHooks loads them, and the programs for names, while nobody waits; those of volumes are loaded when a directory is shared first.
 func (d *daemon) prepareHooks() error {
-	if err := errors.Join(d.egress.Prepare(), d.files.Prepare(), d.volumes.Prepare(), d.dns.Prepare()); err != nil {
+	if err := errors.Join(d.egress.Prepare(), d.files.Prepare(), d.dns.Prepare()); err != nil {
 		return err
 	}
 	return linux.TrimMemory()

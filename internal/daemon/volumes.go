@@ -168,7 +168,7 @@ func (d *daemon) watchVolumes(ctx context.Context) error {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	failing := false
-	books := volumeBooks{map[uint64]time.Time{}, map[string]int{}}
+	books := volumeBooks{map[uint64]time.Time{}, map[string]time.Time{}}
 	for {
 		err := errors.Join(d.shareVolumes(""), d.takeVolumes(books))
 		if err != nil && !failing { // told once, until it succeeds
@@ -190,7 +190,18 @@ const lastingUse = time.Hour
 // volumeBooks are what is not over with one look.
 type volumeBooks struct {
 	gone map[uint64]time.Time // containers that were removed
-	late map[string]int       // how often it was not told yet why a volume is tainted
+	late map[string]time.Time // since when a volume waits for why it is tainted
+}
+
+// patience is how long a volume, and who read from it, waits for why who wrote there is tainted. The kernel has had the taint all the while.
+const patience = 30 * time.Second
+
+// waits says whether a volume waits for that.
+func (b volumeBooks) waits(path string) bool {
+	if b.late[path].IsZero() {
+		b.late[path] = time.Now()
+	}
+	return time.Since(b.late[path]) < patience
 }
 
 func (d *daemon) takeVolumes(books volumeBooks) error {
@@ -205,9 +216,9 @@ func (d *daemon) takeVolumes(books volumeBooks) error {
 		unknown, err := d.volumes.Unknown()
 		errs = append(errs, err)
 		for _, v := range unknown {
-			errs = append(errs, d.volumeTainted(v, uses, records, books.late))
+			errs = append(errs, d.volumeTainted(v, uses, records, books))
 		}
-		more, err := d.takeFrom(uses, records, books.gone)
+		more, err := d.takeFrom(uses, records, books)
 		if errs = append(errs, err); !more {
 			break
 		}
@@ -216,7 +227,7 @@ func (d *daemon) takeVolumes(books volumeBooks) error {
 }
 
 // volumeTainted takes down bits that a volume carries, and from whom.
-func (d *daemon) volumeTainted(v volumes.Volume, uses []volumes.Use, records []volumes.Record, late map[string]int) error {
+func (d *daemon) volumeTainted(v volumes.Volume, uses []volumes.Use, records []volumes.Record, books volumeBooks) error {
 	var errs []error
 	writers, err := d.writers(v.Path)
 	errs = append(errs, err)
@@ -239,13 +250,13 @@ func (d *daemon) volumeTainted(v volumes.Volume, uses []volumes.Use, records []v
 			who = writers[i].CgroupID // before it was a volume (B127)
 		}
 		if st, ok := d.state.ByCgroup(who); ok {
-			if late[v.Path]++; st.Own&b == 0 && late[v.Path] <= patience { // its own is told first
+			if st.Own&b == 0 && books.waits(v.Path) { // its own is told first
 				continue
 			}
 			c.By = nameOf(st)
 			c.From = because(d.state.Causes(st.ID), bit, c.By)
 		}
-		delete(late, v.Path)
+		delete(books.late, v.Path)
 		noted, err := d.volumes.Note(v.Path, b, c)
 		if errs = append(errs, err); !noted {
 			continue
@@ -256,9 +267,6 @@ func (d *daemon) volumeTainted(v volumes.Volume, uses []volumes.Use, records []v
 	}
 	return errors.Join(errs...)
 }
-
-// patience is how many looks a volume waits for why who tainted it is tainted.
-const patience = 4
 
 func nameOf(st taint.Status) string {
 	if st.Name == "" || st.Name == st.ID {
@@ -283,16 +291,16 @@ func because(all []event.Cause, bit, who string) []string {
 }
 
 // takeFrom taints containers for good that have read from volumes; more: there were any.
-func (d *daemon) takeFrom(uses []volumes.Use, records []volumes.Record, gone map[uint64]time.Time) (more bool, err error) {
+func (d *daemon) takeFrom(uses []volumes.Use, records []volumes.Record, books volumeBooks) (more bool, err error) {
 	all, err := d.volumes.List()
 	errs := []error{err}
 	for _, u := range uses {
 		path := cgroupPath(u.Container)
 		if path == "" {
-			if gone[u.Container].IsZero() {
-				gone[u.Container] = time.Now()
-			} else if time.Since(gone[u.Container]) > lastingUse {
-				delete(gone, u.Container)
+			if books.gone[u.Container].IsZero() {
+				books.gone[u.Container] = time.Now()
+			} else if time.Since(books.gone[u.Container]) > lastingUse {
+				delete(books.gone, u.Container)
 				errs = append(errs, d.volumes.Drop(u.Container))
 			}
 			continue
@@ -307,9 +315,13 @@ func (d *daemon) takeFrom(uses []volumes.Use, records []volumes.Record, gone map
 				continue
 			}
 			for _, bit := range (v.Bits & st.Taint &^ st.Own).Names() { // it may have been cleared meanwhile
+				from := because(v.Causes, bit, v.Path)
+				if from == nil && books.waits(v.Path) {
+					continue
+				}
 				b, err := taint.ParseBits([]string{bit})
 				errs = append(errs, err)
-				c := taint.Change{Container: path, Bits: b, Source: "volume", Volume: v.Path, Why: "has read from " + v.Path, From: because(v.Causes, bit, v.Path)}
+				c := taint.Change{Container: path, Bits: b, Source: "volume", Volume: v.Path, Why: "has read from " + v.Path, From: from}
 				for _, r := range records {
 					if !r.Writes && r.Container == u.Container && r.Of(v) {
 						c.PID, c.Start, c.By = r.PID, r.Start, fmt.Sprintf("%s (process %d)", r.Comm, r.PID)

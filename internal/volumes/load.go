@@ -20,7 +20,7 @@ import (
 
 // Options are what Load needs. All but Types and Ring must be set.
 type Options struct {
-	Types  *taint.Types // for Load and Prepare
+	Types  *taint.Types // for Load
 	PinDir string       // the same as State's
 	State  *taint.State
 	DB     *bbolt.DB                                                                 // stays the caller's; bucket "volumes" is Volumes'
@@ -101,18 +101,18 @@ func Load(o Options) (*Volumes, error) {
 		return nil, errors.Join(err, v.Close())
 	}
 	o.State.CarriedBy(v.carried)
+	v.opts.Types = nil // they are large
 	return v, nil
 }
 
-// Prepare loads the programs of Attach.
-func (v *Volumes) Prepare() error {
+// prepare loads the programs of Attach: a fifth of all that there is to load, and most machines share no directory.
+func (v *Volumes) prepare() error {
 	v.hooking.Lock()
 	defer v.hooking.Unlock()
 	if v.hooks.WeirVolumeOpen != nil {
 		return nil
 	}
-	_, err := bpfobj.Load("volumes", &v.hooks, loadVolumes, bpfobj.Options{Ring: v.opts.Ring, Types: v.opts.Types, With: &v.objects.volumesMaps})
-	v.opts.Types = nil
+	_, err := bpfobj.Load("volumes", &v.hooks, loadVolumes, bpfobj.Options{Ring: v.opts.Ring, With: &v.objects.volumesMaps})
 	return err
 }
 
@@ -127,7 +127,7 @@ func (v *Volumes) Attach() error {
 }
 
 func (v *Volumes) attach() error {
-	if err := v.Prepare(); err != nil {
+	if err := v.prepare(); err != nil {
 		return err
 	}
 	v.hooking.Lock()
