@@ -34,9 +34,12 @@ type Group struct {
 	Newest  string  // the same, but for the newest kernel: they are about user space
 }
 
+// long is the long form: nothing that takes long, or was asked of another kernel, is left out.
+func long() bool { return os.Getenv(failureEnv) != "" || os.Getenv(loadEnv) != "" }
+
 // skip is what of a group's tests is left out, as -skip has it.
 func (g Group) skip(newest bool) string {
-	if os.Getenv(failureEnv) != "" || os.Getenv(loadEnv) != "" {
+	if long() {
 		return ""
 	}
 	if newest {
@@ -77,6 +80,13 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, newest bool, g Group, bin string
 		live = prefixer(os.Stdout, k.Version+" "+g.Name)
 	}
 	args := []string{GuestBin + "/" + g.Of + ".test", "-test.v=test2json", "-test.timeout=" + g.Timeout.String()}
+	asked := "first" // as rig.Some has it
+	if newest {
+		asked = "each"
+	}
+	if long() || guestRun() != "" {
+		asked = "all"
+	}
 	if run := guestRun(); run != "" {
 		args = append(args, "-test.run="+run)
 	} else if skip := g.skip(newest); skip != "" {
@@ -87,7 +97,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, newest bool, g Group, bin string
 		Kernel: k, Root: g.Root, Systemd: g.Systemd, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: out,
 		Timeout: g.Timeout + 30*time.Second, // the binary's own limit comes first: it prints all goroutines
 		Env: []string{
-			"WEIR_KERNEL=" + k.Version, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_FAILURE=" + os.Getenv(failureEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),
+			"WEIR_KERNEL=" + k.Version, "WEIR_ASKED=" + asked, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_FAILURE=" + os.Getenv(failureEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),
 			"PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		},
 		Dir:    "/weir/test/vm/guest/" + g.Of,

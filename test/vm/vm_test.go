@@ -16,28 +16,39 @@ import (
 // groups has what is special about a group; those that are not named have the defaults.
 var groups = map[string]Group{
 	"agents":       {MemMiB: 4096, Takes: 600},
-	"answers":      {Takes: 400, Newest: "^TestAnswers$/^B70$"},
-	"bare":         {Once: true, Takes: 150, CPUs: 1},
+	"answers":      {Takes: 250, Long: "^TestAnswers$/^B70$"},
+	"bare":         {Takes: 150, CPUs: 1},
 	"bridge":       {Once: true, Takes: 80},
 	"cascade":      {Once: true},
-	"cgroups":      {Once: true, Takes: 130},
+	"cgroups":      {Once: true, Takes: 130, Long: "^TestCgroups$/^B90_full$"},
 	"clients":      {Timeout: time.Hour, Root: "clients", MemMiB: 4096, Takes: 600},
-	"containers":   {Root: "containers", Systemd: true, Once: true, Takes: 150, Long: "^(TestNoLeak|TestPods)$"},
+	"containers":   {Root: "containers", Systemd: true, Once: true, Takes: 150, Long: "^(TestNoLeak|TestNoSensor|TestPods)$"},
 	"containers13": {Of: "containers", Root: "containers13", Systemd: true, Once: true},
 	"deb":          {Root: "containers", Systemd: true, Once: true, Takes: 150},
 	"deb13":        {Of: "deb", Root: "containers13", Systemd: true, Once: true},
-	"egress":       {Takes: 400, Newest: "^TestHooks$"},
+	"egress":       {Takes: 400, Long: "^TestHooks$/^(by_hand|lost|policy)$", Newest: "^TestHooks$"},
 	"exec":         {Takes: 80},
 	"failure":      {Timeout: time.Hour, Takes: 1000},
 	"load":         {Timeout: 2 * time.Hour, Takes: 1000},
 	"names":        {Once: true, Takes: 80, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
-	"session": {Takes: 450, Newest: "^(TestAnnounced|TestB43Model|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F07_approvals_that_go_on|F45_twins|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers" +
+	"session": {Takes: 450, Long: "^TestAnnounced$/^webhook_down$|^TestSession$/^F07_approvals_that_go_on$/^(taint_.*|time)$|^TestSession$/^F45_twins$/^(denied|untainted)$" +
+		"|^TestSession$/^F05_G24_B37_waits_to_begin$/^grant_expires$", Newest: "^(TestAnnounced|TestB43Model|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F07_approvals_that_go_on|F45_twins|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers" +
 		"|F01_G16_G24_narrow|F01_G7_passed_by_the_reviewer|F01_F02_scope|F01_F02_scope_of_many|F01_G24_children_ask|F05_orphans_wait|B51_escapes" +
 		"|F01_B15_B30_G16_an_approval_is_for_one|F05_nobody_sees_it|G15_interactive_shell|B27_.*|modes.*|B32_policy_of_a_session_that_is_gone|B95_floods_leave_room|B97_listed_no_more)$" +
 		"|^TestSession$/^B30_B37_B38_siblings$/^comes_.*|^TestSession$/^B96_left_in_a_message$/^restart$"},
-	"sources": {Takes: 300, Newest: "^(TestWithoutSensor|TestVolumesWithoutSensor)$"},
+	"sources": {Takes: 200, Long: "^(TestWithoutSensor|TestVolumesWithoutSensor)$"},
 	"systemd": {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
+}
+
+// needs names the groups that take long, or an image or packages of their own, and what asks for them: one of these in the environment.
+var needs = map[string][]string{
+	"agents":  {failureEnv}, // test/agents runs them elsewhere
+	"bare":    {failureEnv},
+	"clients": {clientsEnv},
+	"deb":     {debsEnv},
+	"failure": {failureEnv, loadEnv},
+	"load":    {loadEnv},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
@@ -60,22 +71,10 @@ func TestVM(t *testing.T) {
 	buildPrograms(t, host, bin)
 	build := map[string]func() error{} // once for all kernels, and only what -run names
 	names := slices.DeleteFunc(packages(t, host, "guest"), func(name string) bool {
+		if envs, left := needs[name]; left && !slices.ContainsFunc(envs, func(env string) bool { return os.Getenv(env) != "" }) {
+			return true
+		}
 		tests, err := filepath.Glob(filepath.Join(host.Repo, "test/vm/guest", name, "*_test.go"))
-		if name == "clients" && os.Getenv(clientsEnv) == "" {
-			return true // its image and its runs take long: make clients
-		}
-		if name == "deb" && os.Getenv(debsEnv) == "" {
-			return true // it needs packages: make release-test
-		}
-		if name == "load" && os.Getenv(loadEnv) == "" {
-			return true // takes long: make load
-		}
-		if name == "agents" && os.Getenv(failureEnv) == "" {
-			return true // takes long, and test/agents runs them elsewhere: make failures
-		}
-		if name == "failure" && os.Getenv(failureEnv) == "" && os.Getenv(loadEnv) == "" {
-			return true // takes long: make failures
-		}
 		return err != nil || len(tests) == 0 // what tests share
 	})
 	for _, name := range names {
@@ -84,7 +83,7 @@ func TestVM(t *testing.T) {
 		})
 	}
 	for name, g := range groups {
-		if needs := cmp.Or(map[string]string{"deb": debsEnv}[g.Of], failureEnv); g.Of != "" && os.Getenv(needs) != "" { // their images and runs take long: make failures, make release-test
+		if asks := cmp.Or(slices.Concat(needs[g.Of], []string{failureEnv})...); g.Of != "" && os.Getenv(asks) != "" { // their images and runs take long: make failures, make release-test
 			names, build[name] = append(names, name), build[g.Of]
 		}
 	}

@@ -182,9 +182,9 @@ func TestAnswers(t *testing.T) {
 	f.sensor = rig.StartSensor(t, policy)
 	f.control = rig.Bare(t, "control")
 	f.tainted = f.sensor.Guard(t, "tainted", "--taint", "secret")
-	for _, w := range ways {
+	for _, w := range rig.Some(ways, func(w way) string { return filepath.Dir(w.name) }) {
 		t.Run(w.name, func(t *testing.T) {
-			if !w.tainted && !f.try(t, w, f.control, false) {
+			if rig.Controls() && !w.tainted && !f.try(t, w, f.control, false) {
 				t.Fatal("nobody hears it without a guard")
 			}
 			s := f.tainted

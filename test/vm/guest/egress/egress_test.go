@@ -70,7 +70,7 @@ func attempts(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 		rig.Outcome
 	}
 	var all []sent
-	for _, a := range rig.Attempts() {
+	for _, a := range rig.Some(rig.Attempts(), func(a rig.Attempt) string { return a.ID }) {
 		t.Run(a.Title(), func(t *testing.T) {
 			session, taint := tainted, func() {}
 			if a.Opens {

@@ -232,7 +232,7 @@ func TestFiles(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
 	f.sensor = rig.StartSensor(t, policy)
 	s := f.sensor.Guard(t, "reader")
-	for _, a := range attempts() {
+	for _, a := range rig.Some(attempts(), func(a attempt) string { return strings.SplitN(a.id(), "_", 2)[0] }) {
 		t.Run(a.id(), func(t *testing.T) {
 			text, port, mark, out := f.try(t, a, s)
 			if a.none {
