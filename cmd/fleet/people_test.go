@@ -39,6 +39,13 @@ func (s *sensor) Events(ctx context.Context, _ event.Filter, _ bool, _ func(even
 	return ctx.Err()
 }
 
+func (s *sensor) Containers(context.Context) ([]control.Container, error) { return nil, nil }
+
+func (s *sensor) Moved(ctx context.Context, _ []control.Elsewhere) ([]string, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
 func (s *sensor) Log(context.Context) (*event.Stored, error) { return event.NewStored(nil), nil }
 
 func (s *sensor) Pending(context.Context) ([]gate.Question, error) {

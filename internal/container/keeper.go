@@ -23,6 +23,9 @@ type Options struct {
 	Policy  func() policy.Policy
 	Parents func() []string // guarded parents, paths below the cgroup root
 	State   *taint.State
+	// Elsewhere is what a container was tainted with on other machines, and why it is thought so; begins: its own program did not run yet.
+	Elsewhere func(o taint.Origin, begins bool) (bits taint.Bits, why string)
+
 	Guard   func(path string) error                       // attaches what one cgroup needs that is a container by itself
 	Taint   func(taint.Change) (taint.Status, error)      // puts taint in force: kernel, disk, sockets, log
 	Sockets func(path string) ([]string, error)           // open sockets that send below the packet check (B18)
@@ -239,18 +242,21 @@ func (k *Keeper) take(c Container) (*entry, error) {
 		bits |= taint.Corruption | taint.Secret // until it is killed
 	}
 	bits |= k.State.Stored(origin(c))
+	why := "containers.match: " + e.rule.String()
 	if c.PID != 0 && e.applied == c.PID {
 		bits = 0
+	} else if more, because := k.Elsewhere(origin(c), !c.Running); more&^bits != 0 {
+		bits, why = bits|more, because
 	}
 	switch {
 	case c.PID == 0 && bits == 0 && !e.alone:
 	case c.PID == 0:
-		err = k.State.Expect(k.described(e), bits, "policy", "containers.match: "+e.rule.String())
+		err = k.State.Expect(k.described(e), bits, "policy", why)
 		if err == nil && e.alone {
 			err = k.prepare(e)
 		}
 	default:
-		if err = k.admit(e, bits); err == nil {
+		if err = k.admit(e, bits, why); err == nil {
 			e.applied = c.PID
 		}
 	}
@@ -337,7 +343,7 @@ func (k *Keeper) arrive(e *entry) {
 }
 
 // admit takes in a container that has a process.
-func (k *Keeper) admit(e *entry, bits taint.Bits) error {
+func (k *Keeper) admit(e *entry, bits taint.Bits, why string) error {
 	id, err := linux.CgroupID(e.path)
 	if err != nil {
 		return err
@@ -368,7 +374,7 @@ func (k *Keeper) admit(e *entry, bits taint.Bits) error {
 	if bits&^st.Own == 0 {
 		return nil
 	}
-	_, err = k.Taint(taint.Change{Container: e.path, Bits: bits, Source: "start", By: "policy", Why: "containers.match: " + e.rule.String()})
+	_, err = k.Taint(taint.Change{Container: e.path, Bits: bits, Source: "start", By: "policy", Why: why})
 	if errors.Is(err, taint.ErrNotStored) {
 		return nil // it is in force
 	}

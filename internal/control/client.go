@@ -67,6 +67,10 @@ func (c *Client) Untaint(ctx context.Context, name string, bits []string, by, wh
 	return k, c.call(ctx, "untaint", taintRequest{name, bits, reasoned{Why: why, By: by}}, &k)
 }
 
+func (c *Client) Moved(ctx context.Context, told []Elsewhere) (wanted []string, err error) {
+	return wanted, c.call(ctx, "moved", movedRequest{told}, &wanted)
+}
+
 func (c *Client) TaintPath(ctx context.Context, path string, bits []string, by, why string) (v Volume, err error) {
 	return v, c.call(ctx, "taint-path", pathRequest{path, bits, reasoned{Why: why, By: by}}, &v)
 }

@@ -208,7 +208,7 @@ func (s *Server) Serve(ctx context.Context, b Backend, refuse func(pid int) erro
 		if uid != s.uid {
 			in, follow = members, membersFollow
 		}
-		if r.URL.Path == "/events" {
+		if r.URL.Path == "/events" || r.URL.Path == "/moved" { // they wait
 			in = follow
 		}
 		if !in.enter(uid) {

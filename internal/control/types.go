@@ -49,9 +49,20 @@ type Tainter interface {
 	Taint(ctx context.Context, name string, bits []string, by, why string) (Container, error)
 	Untaint(ctx context.Context, name string, bits []string, by, why string) (Container, error) // why is never empty
 
+	// Moved takes what others tell of containers that begin here, and returns the identities that it wants to know of next: once there is one, or
+	// none after some seconds. It only adds taint.
+	Moved(ctx context.Context, told []Elsewhere) (wanted []string, err error)
+
 	// The same of a directory of the host, by its absolute path.
 	TaintPath(ctx context.Context, path string, bits []string, by, why string) (Volume, error)
 	UntaintPath(ctx context.Context, path string, bits []string, by, why string) (Volume, error)
+}
+
+// Elsewhere is what a container was tainted with on other nodes.
+type Elsewhere struct {
+	Identity string   `json:"identity"`
+	Taint    []string `json:"taint,omitempty"`
+	Nodes    []string `json:"nodes,omitempty"` // which told so
 }
 
 // Volume is a directory of the host that carries taint between containers.
@@ -138,18 +149,19 @@ type PolicyRefusal struct {
 
 // Container is a guarded cgroup and its state.
 type Container struct {
-	ID      string            `json:"id"`
-	Name    string            `json:"name,omitempty"`
-	Cgroup  string            `json:"cgroup"`          // path below the cgroup root, with a leading slash
-	Taint   []string          `json:"taint,omitempty"` // with what ancestors add
-	Mode    string            `json:"mode,omitempty"`  // that is in force for it: observe, enforce or seal
-	Since   time.Time         `json:"since,omitzero"`  // of the taint
-	By      string            `json:"by,omitempty"`    // who set it
-	Why     string            `json:"why,omitempty"`
-	Agent   int               `json:"agent_pid,omitempty"` // 0: unknown
-	Session bool              `json:"session,omitempty"`   // made by weir guard
-	Live    bool              `json:"live"`                // has processes
-	Grants  []event.GrantInfo `json:"grants,omitempty"`
+	ID       string            `json:"id"`
+	Name     string            `json:"name,omitempty"`
+	Cgroup   string            `json:"cgroup"`          // path below the cgroup root, with a leading slash
+	Taint    []string          `json:"taint,omitempty"` // with what ancestors add
+	Mode     string            `json:"mode,omitempty"`  // that is in force for it: observe, enforce or seal
+	Since    time.Time         `json:"since,omitzero"`  // of the taint
+	By       string            `json:"by,omitempty"`    // who set it
+	Why      string            `json:"why,omitempty"`
+	Identity string            `json:"identity,omitempty"`  // with fleet.identity: what names it, or its pod, on every node
+	Agent    int               `json:"agent_pid,omitempty"` // 0: unknown
+	Session  bool              `json:"session,omitempty"`   // made by weir guard
+	Live     bool              `json:"live"`                // has processes
+	Grants   []event.GrantInfo `json:"grants,omitempty"`
 
 	// What its runtime calls it; empty: none told.
 	Runtime      string `json:"runtime,omitempty"`   // containerd, docker, podman or cri-o

@@ -82,6 +82,9 @@ func (d *daemon) told(st taint.Status) control.Container {
 		Runtime: st.Origin.Runtime, Namespace: st.Origin.Namespace, RuntimeID: st.Origin.ID, Image: st.Origin.Image,
 		Pod: st.Origin.Pod, PodNamespace: st.Origin.PodNamespace, PodUID: st.Origin.PodUID,
 	}
+	if d.policies.Base().Fleet.Identity {
+		c.Identity = st.Origin.Identity()
+	}
 	if st.Taint != 0 {
 		c.Since, c.By, c.Why = st.Since, st.By, st.Why
 	}

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +28,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/notify"
 	"weir/internal/policy"
+	"weir/internal/taint"
 )
 
 // hub is a server of NATS on loopback. Tests end it and start it again on its port.
@@ -112,6 +115,27 @@ type linked struct {
 	said  chan string
 	stop  func()
 	wrote int
+
+	holds sync.Mutex
+	held  []control.Container
+}
+
+// Containers has no kernel to ask.
+func (n *linked) Containers(context.Context) ([]control.Container, error) {
+	n.holds.Lock()
+	defer n.holds.Unlock()
+	return slices.Clone(n.held), nil
+}
+
+// taints says what a container of the node is tainted with from now on, as the log tells.
+func (n *linked) taints(identity string, bits ...string) {
+	n.t.Helper()
+	n.holds.Lock()
+	n.held = []control.Container{{ID: "c1", Identity: identity, Taint: bits}}
+	n.holds.Unlock()
+	if err := n.log.Write(event.Event{Kind: event.Taint, Container: &event.Container{ID: "c1"}, Change: &event.TaintChange{Set: bits, Source: "operator"}}); err != nil {
+		n.t.Error(err)
+	}
 }
 
 func newLinked(t testing.TB, h *hub, name string) *linked {
@@ -123,7 +147,7 @@ func newLinked(t testing.TB, h *hub, name string) *linked {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
-	go func() { done <- s.Serve(ctx, n.daemon, nil) }()
+	go func() { done <- s.Serve(ctx, n, nil) }()
 	t.Cleanup(func() { n.unlink(); cancel(); <-done })
 	return n
 }
@@ -540,6 +564,204 @@ func TestLinkPolicy(t *testing.T) {
 	}
 }
 
+// follows has taint follow containers to the node; what nobody tells of begins with corruption.
+func (n *linked) follows() {
+	p := n.policies.Base()
+	p.Fleet.Identity, p.Fleet.Unknown = true, []string{"corruption"}
+	n.policies.SetBase(p)
+}
+
+// begins says what a container begins with, once the link has told.
+func (n *linked) begins(o taint.Origin) (taint.Bits, string) {
+	n.t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		if bits, why := n.elsewhere(o, true); !strings.Contains(why, "nobody tells") {
+			return bits, why
+		}
+	}
+	n.t.Fatalf("nobody tells of %+v", o)
+	return 0, ""
+}
+
+// ended is a context that is over.
+func ended(t *testing.T) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+// TestLinkMoved: a container begins with what it was tainted with on other nodes, whoever writes into the bucket takes nothing away, and where it cannot
+// be asked a container begins with what the policy says.
+func TestLinkMoved(t *testing.T) {
+	h := newHub(t, &server.Options{})
+	h.init()
+	a, b := newLinked(t, h, "n1"), newLinked(t, h, "n2")
+	pod, web := taint.Origin{PodUID: "7c0f"}, taint.Origin{Namespace: "default", ID: "web"}
+	if bits, why := b.elsewhere(pod, true); bits != 0 || why != "" {
+		t.Errorf("it is off: %v, %s", bits, why)
+	}
+	b.follows()
+	for name, o := range map[string]taint.Origin{"no link": pod, "no identity": {}} {
+		want := taint.Corruption
+		if o == (taint.Origin{}) {
+			want = 0
+		}
+		began := time.Now()
+		if bits, why := b.elsewhere(o, true); bits != want || time.Since(began) > wantedTime {
+			t.Errorf("%s: %v, %s after %v", name, bits, why, time.Since(began))
+		}
+	}
+	if bits, why := b.elsewhere(pod, false); bits != 0 {
+		t.Errorf("what runs has what is known of it: %v, %s", bits, why)
+	}
+
+	a.link()
+	b.link()
+	b.says("connected")
+	js, err := jetstream.New(h.raw())
+	if err != nil {
+		t.Fatal(err)
+	}
+	bucket, err := js.KeyValue(t.Context(), "weir_taint")
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch, err := bucket.WatchAll(t.Context(), jetstream.UpdatesOnly())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer watch.Stop()
+	told := func(want string) string {
+		t.Helper()
+		for {
+			if e := <-watch.Updates(); e != nil {
+				if !strings.Contains(string(e.Value()), want) {
+					t.Errorf("%s is told, want %s", e.Value(), want)
+				}
+				return e.Key()
+			}
+		}
+	}
+	has := func(n *linked, o taint.Origin, want taint.Bits, from string) {
+		t.Helper()
+		if bits, why := n.begins(o); bits != want || want != 0 && why != "had it on "+from {
+			t.Errorf("%s: %v, %s", n.name, bits, why)
+		}
+	}
+	a.taints(pod.Identity(), "secret")
+	key := told(`"taint":["secret"]`)
+	if !strings.HasSuffix(key, ".n1") {
+		t.Error(key)
+	}
+	has(b, pod, taint.Secret, "n1")
+	has(b, web, 0, "")
+	b.taints(pod.Identity(), "secret", "corruption")
+	told(`["corruption","secret"]`)
+	a.follows()
+	has(a, pod, taint.Secret|taint.Corruption, "n2")
+
+	// A forged entry taints. What is no taint, of another container, or nothing at all, takes nothing away: each node tells for itself.
+	for node, value := range map[string]string{
+		"n3": `{"identity":"pod 7c0f"}`, "n4": `{"identity":"pod 7c0f","taint":["clean"]}`, "n5": `{"identity":"default/web","taint":["secret"]}`, "n6": "", "n7": "x",
+	} {
+		if _, err := bucket.Put(t.Context(), strings.TrimSuffix(key, "n1")+node, []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has(b, pod, taint.Secret, "n1")
+	if _, err := bucket.Put(t.Context(), strings.TrimSuffix(key, "n1")+"n8", []byte(`{"identity":"pod 7c0f","taint":["corruption"]}`)); err != nil {
+		t.Fatal(err)
+	}
+	has(b, pod, taint.Secret|taint.Corruption, "n1, n8")
+
+	// Nor does who may look at the node, by what nobody asked about, or by a word before the link's.
+	if _, err := b.Moved(ended(t), []control.Elsewhere{{Identity: "pod 1", Taint: []string{"secret"}}, {Identity: "pod 2"}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Moved(ended(t), []control.Elsewhere{{Identity: web.Identity(), Taint: []string{"clean"}}}); err == nil {
+		t.Error("a bit that is none")
+	}
+	has(b, pod, taint.Secret|taint.Corruption, "n1, n8")
+
+	// Where a person untaints it, that node takes back what it told, and no other's word.
+	a.taints(pod.Identity())
+	for e := <-watch.Updates(); e == nil || e.Key() != key; e = <-watch.Updates() {
+	}
+	has(b, pod, taint.Corruption, "n8")
+	// A node that sees a clean container of this name, and knows nothing of it, takes nothing back.
+	a.unlink()
+	a.taints(pod.Identity(), "secret")
+	a.link()
+	learns := func(o taint.Origin) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); ; {
+			if bits, _ := b.begins(o); bits&taint.Secret != 0 {
+				return
+			}
+			if time.Now().After(end) {
+				t.Fatalf("%s does not learn of %s", b.name, o.Identity())
+			}
+		}
+	}
+	learns(pod)
+	a.unlink()
+	a.taints(pod.Identity())
+	a.link()
+	a.says("connected")
+	a.taints(web.Identity(), "secret")
+	learns(web)
+	has(b, pod, taint.Secret|taint.Corruption, "n1, n8")
+
+	// The servers are away.
+	h.end()
+	b.says("disconnected")
+	if bits, why := b.elsewhere(pod, true); bits != taint.Corruption || !strings.Contains(why, "nobody tells") {
+		t.Errorf("%v, %s", bits, why)
+	}
+}
+
+// TestInquiries: who asks while a link looks gets what it finds afterwards, and what was not answered is asked again.
+func TestInquiries(t *testing.T) {
+	var m inquiries
+	first, there := m.want("pod 1")
+	if there {
+		t.Error("a link is there")
+	}
+	same, _ := m.want("pod 1")
+	if got := m.wait(t.Context()); !slices.Equal(got, []string{"pod 1"}) || same != first {
+		t.Errorf("%q", got)
+	}
+	later, there := m.want("pod 1")
+	if later == first || !there {
+		t.Errorf("an inquiry that was taken takes more; there %t", there)
+	}
+	if !m.tell(control.Elsewhere{Identity: "pod 1"}, 0) || m.tell(control.Elsewhere{Identity: "pod 1"}, taint.Secret) || m.tell(control.Elsewhere{Identity: "pod 2"}, taint.Secret) {
+		t.Error("what was not taken was answered")
+	}
+	<-first.told
+	for range 2 { // the first link does not come back
+		if got := m.wait(t.Context()); !slices.Equal(got, []string{"pod 1"}) {
+			t.Errorf("%q", got)
+		}
+	}
+	m.tell(control.Elsewhere{Identity: "pod 1", Nodes: []string{"n1", "n2"}}, taint.Secret)
+	if <-later.told; later.bits != taint.Secret || later.nodes != "n1, n2" {
+		t.Errorf("%+v", later)
+	}
+	if got := m.wait(ended(t)); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	for i := range maxWanted {
+		if q, _ := m.want(strconv.Itoa(i)); q == nil {
+			t.Fatalf("there is no room for %d", i)
+		}
+	}
+	m.wait(t.Context())
+	if q, there := m.want("one too many"); q != nil || there {
+		t.Error("there is room for ever")
+	}
+}
+
 // TestLinkRights: with the rights that docs/fleet.md gives the account of a node, its link works, and does nothing in the name of another node.
 func TestLinkRights(t *testing.T) {
 	text, err := os.ReadFile("../../docs/fleet.md")
@@ -597,6 +819,9 @@ func TestLinkRights(t *testing.T) {
 	n.creds = seeds["BUILD07"]
 	n.link()
 	n.says("connected")
+	n.taints("pod 1", "secret")
+	n.follows()
+	n.begins(taint.Origin{PodUID: "2"})
 	n.writes(5)
 	q, verdict := n.ask("curl", "https://example.org/")
 	people := as("ALICE")
@@ -666,7 +891,7 @@ func TestLinkRights(t *testing.T) {
 			t.Fatalf("%s: it may", subject)
 		}
 	}
-	for _, subject := range []string{"weir.events.n2", "$KV.weir_questions.n2.abc234", "weir.answers.build-07", "$JS.API.STREAM.DELETE.weir_events", "$JS.API.STREAM.UPDATE.weir_events", "$KV.weir_orders.mode"} {
+	for _, subject := range []string{"weir.events.n2", "$KV.weir_questions.n2.abc234", "weir.answers.build-07", "$JS.API.STREAM.DELETE.weir_events", "$JS.API.STREAM.UPDATE.weir_events", "$KV.weir_orders.mode", "$KV.weir_taint.0123.n2", "$JS.API.STREAM.PURGE.KV_weir_taint"} {
 		if err := nc.Publish(subject, nil); err != nil {
 			t.Fatal(err)
 		}

@@ -21,6 +21,7 @@ import (
 	"weir/internal/gate"
 	"weir/internal/notify"
 	"weir/internal/policy"
+	"weir/internal/taint"
 )
 
 // asker is a daemon without a kernel, whose gate people answer from elsewhere.
@@ -63,7 +64,7 @@ func newNode(t testing.TB, name string) *asker {
 	}
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	a.daemon = &daemon{log: newEventLog(sink), policies: newActivePolicy(p)}
+	a.daemon = &daemon{log: newEventLog(sink), policies: newActivePolicy(p), state: new(taint.State)}
 	if a.daemon.memory, err = openMemory(db); err != nil {
 		t.Fatal(err)
 	}

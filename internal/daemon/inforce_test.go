@@ -62,6 +62,8 @@ var inForce = map[string]string{
 	"Fleet.Node":                  "internal/fleet/statement.go:Node",
 	"Fleet.Operators":             "internal/fleet/statement.go:Open",
 	"Fleet.TwoPeople":             "internal/daemon/fleet.go:wantsTwo",
+	"Fleet.Identity":              "internal/daemon/elsewhere.go:elsewhere",
+	"Fleet.Unknown":               "internal/daemon/elsewhere.go:elsewhere",
 	"Fleet.Servers":               "internal/fleet/link/link.go:Connect",
 	"Fleet.Prefix":                "internal/fleet/link/link.go:Connect",
 	"Fleet.CAFile":                "internal/fleet/link/link.go:Connect",

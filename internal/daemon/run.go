@@ -103,13 +103,14 @@ type daemon struct {
 	drawn    map[uint64]drawn // by grant
 	degraded []string
 
-	clearing sync.Mutex                // of taint, and ending approvals for what taint there is
-	changing sync.Mutex                // of mode and policy
-	replace  func(policy.Policy) error // puts a policy in force, or leaves all as it was
-	halves   halves
-	sharing  sharing
-	loaded   fileVersion                           // of the policy file, also if it was refused
-	refusal  atomic.Pointer[control.PolicyRefusal] // of the policy file that would be in force; nil: it is
+	clearing  sync.Mutex                // of taint, and ending approvals for what taint there is
+	changing  sync.Mutex                // of mode and policy
+	replace   func(policy.Policy) error // puts a policy in force, or leaves all as it was
+	halves    halves
+	inquiries inquiries
+	sharing   sharing
+	loaded    fileVersion                           // of the policy file, also if it was refused
+	refusal   atomic.Pointer[control.PolicyRefusal] // of the policy file that would be in force; nil: it is
 }
 
 // daemonGC lets the heap, of which about 3 MiB live, double until garbage is collected: with half of that a third of what the daemon does
@@ -273,7 +274,7 @@ func (d *daemon) load(db *bbolt.DB) error {
 	d.processes = &processCache{Books: d.state, Ran: d.execs, Parents: func() []string { return allParents(d.policies.Base()) }}
 	d.parents = newParents(d)
 	d.runtime = container.New(container.Options{
-		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Taint: d.taint, Sockets: netegress.SocketFindings, Log: d.write,
+		Policy: d.policies.Base, Parents: d.parents.List, State: d.state, Elsewhere: d.elsewhere, Taint: d.taint, Sockets: netegress.SocketFindings, Log: d.write,
 		Guard: func(path string) error {
 			if err := d.attachHooks(); err != nil {
 				return err

@@ -284,7 +284,7 @@ type Cause struct {
 // policy's containers.match, another container of the same pod, a secret file, an untrusted destination, a tool's call, a volume that carries it, a container that wrote
 // into a volume, and the kernel, where its record was lost.
 func Sources() []string {
-	return []string{"operator", "guard", "start", "pod", "file", "destination", "tool", "volume", "container", "kernel"}
+	return []string{"operator", "guard", "start", "pod", "file", "destination", "tool", "volume", "container", "fleet", "kernel"}
 }
 
 // ToolUse is one call of a tool that the sensor serves (V11). What it gave back is in no event (P8).

@@ -27,6 +27,8 @@ type Fleet struct {
 	Node      string     `key:"node" text:"accepted is a name such as build-07 or build-07.example.org" check:"node"` // empty: the host's name
 	Operators []Operator `key:"operators"`
 	TwoPeople bool       `key:"two_people"`
+	Identity  bool       `key:"identity"`
+	Unknown   []string   `key:"unknown" list:"corruption, secret" most:"2" each:"bit"`                           // with Identity: what a container begins with of which nobody tells
 	Servers   []string   `key:"servers" list:"URLs such as tls://nats.example.org:4222" most:"16" each:"server"` // of NATS
 	Prefix    string     `key:"prefix" text:"accepted is a word such as weir" check:"prefix"`                    // of subjects there
 	CAFile    string     `key:"ca_file" word:"an absolute path"`                                                 // of certificates that vouch for the servers; empty: the host's own

@@ -25,7 +25,7 @@ func TestDefault(t *testing.T) {
 
 		Notify:  Notify{Form: "json", Callback: Callback{Window: 300}},
 		Metrics: Metrics{Listen: "unix"},
-		Fleet:   Fleet{Prefix: "weir"},
+		Fleet:   Fleet{Prefix: "weir", Unknown: []string{"corruption", "secret"}},
 		Confirm: Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
 		Volumes: Volumes{Shared: "propagate"},
 	}
@@ -111,6 +111,8 @@ fleet:
     - {name: alice, key: "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=", roles: [answer, mode]}
     - {name: bob, key: "AQECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8=", roles: [answer]}
   two_people: true
+  identity: true
+  unknown: [secret]
   servers: ["tls://nats.example.org:4222", "nats://127.0.0.1:4222"]
   prefix: agents
   ca_file: /etc/weir/ca.pem
@@ -158,6 +160,7 @@ volumes:
 		Metrics: Metrics{Listen: "127.0.0.1:9464"},
 		Fleet: Fleet{
 			Node: "build-07.example.org", Operators: []Operator{{"alice", "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=", []string{"answer", "mode"}}, {"bob", "AQECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8=", []string{"answer"}}}, TwoPeople: true,
+			Identity: true, Unknown: []string{"secret"},
 			Servers: []string{"tls://nats.example.org:4222", "nats://127.0.0.1:4222"}, Prefix: "agents", CAFile: "/etc/weir/ca.pem", CredsFile: "/etc/weir/fleet.seed",
 			Revoked: []string{"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8="},
 		},

@@ -184,7 +184,7 @@ func Default() Policy {
 		Cop:             Cop{Reviewer: Static, Flagged: Deny, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 		Notify:          Notify{Form: formJSON, Callback: Callback{Window: 300}},
 		Metrics:         Metrics{Listen: MetricsUnix},
-		Fleet:           Fleet{Prefix: "weir"},
+		Fleet:           Fleet{Prefix: "weir", Unknown: []string{"corruption", "secret"}},
 		Volumes:         Volumes{Shared: Propagate},
 		Confirm:         Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
 	}

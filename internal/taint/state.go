@@ -47,6 +47,17 @@ type Origin struct {
 	PodUID       string `json:"pod_uid,omitempty"`
 }
 
+// Identity names a container, or a pod, on every machine; empty: nothing does.
+func (o Origin) Identity() string {
+	switch {
+	case o.PodUID != "":
+		return "pod " + o.PodUID
+	case o.ID != "":
+		return o.Namespace + "/" + o.ID
+	}
+	return ""
+}
+
 // same says whether both are the same container, or of one pod.
 func (o Origin) same(p Origin) bool {
 	if o.Runtime == "" || o.Runtime != p.Runtime {

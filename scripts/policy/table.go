@@ -74,6 +74,8 @@ var table = map[string]row{
 	"fleet.node":                     {Means: "what this node is called in answers and orders that are signed for it, see [fleet.md](fleet.md)", Default: "the host's name"},
 	"fleet.operators":                {Means: "whose signed answers and orders count, whoever brings them; up to 256. Each has a `name`, the public `key` that `weir-fleet operator add` has printed, and `roles`: `answer` approves and denies questions, `seal` sets the mode `seal`, `mode` sets any mode, `policy` replaces the policy"},
 	"fleet.two_people":               {Means: "two operators, not one, have to approve what a container with both bits asks, each with their own signature ([fleet.md](fleet.md#two-people))"},
+	"fleet.identity":                 {Means: "whether taint follows a pod, by its UID, or a container, by its runtime's id, to other nodes, over `weir-fleet` ([fleet.md](fleet.md#containers-that-move))"},
+	"fleet.unknown":                  {Means: "with `fleet.identity`, the taint that a container begins with when nobody tells within half a second what it had elsewhere"},
 	"fleet.servers":                  {Means: "servers of NATS between which `weir-fleet` carries events, questions and answers ([fleet.md](fleet.md#servers)); up to 16. `nats` for loopback, `tls` for all others. The sensor itself never connects; a change needs a new start of `weir-fleet run`"},
 	"fleet.prefix":                   {Means: "what names of subjects, streams and buckets there begin with"},
 	"fleet.ca_file":                  {Means: "certificates that vouch for the servers", Default: "the host's"},

@@ -132,6 +132,12 @@ func (s *Servers) Init(ctx context.Context, l Limits) error {
 	if err != nil {
 		return fmt.Errorf("make the bucket %s: %w", s.questions(), err)
 	}
+	_, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
+		Bucket: s.taint(), Description: "Weir: taint of containers, by what they are called on every node", TTL: taintAge, MaxBytes: 256 << 20, MaxValueSize: 1 << 10, Replicas: l.Replicas,
+	})
+	if err != nil {
+		return fmt.Errorf("make the bucket %s: %w", s.taint(), err)
+	}
 	// It is a bucket that takes a new order also when it is full.
 	_, err = s.js.CreateOrUpdateStream(ctx, jetstream.StreamConfig{
 		Name: "KV_" + s.orders(), Subjects: []string{"$KV." + s.orders() + ".>"}, Description: "Weir: the newest orders",

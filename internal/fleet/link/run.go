@@ -46,18 +46,21 @@ func (s *Servers) Run(ctx context.Context, n Node) error {
 	}
 	defer answers.Unsubscribe() // of a connection that ends, too
 	orders := &orders{Servers: s, Node: n}
-	told, err := orders.hear(ctx)
+	heard, err := orders.hear(ctx)
 	if err != nil {
 		return err
 	}
-	defer told.Unsubscribe()
-	asked := make(chan struct{}, 1)
+	defer heard.Unsubscribe()
+	asked, tainted := make(chan struct{}, 1), make(chan struct{}, 1)
+	taints := &taints{Servers: s, Node: n, told: map[string]told{}}
 	questions := &questions{Servers: s, Node: n, told: map[string]int{}}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { follow(ctx, n.Sensor, asked); return nil })
+	group.Go(func() error { follow(ctx, n.Sensor, asked, tainted); return nil })
 	group.Go(func() error { again(ctx, n.Say, "events", nil, lookEvery, events.publish); return nil })
 	group.Go(func() error { again(ctx, n.Say, "questions", asked, lookEvery, questions.tell); return nil })
 	group.Go(func() error { again(ctx, n.Say, "orders", nil, ordersEvery, orders.take); return nil })
+	group.Go(func() error { again(ctx, n.Say, "taint", tainted, ordersEvery, taints.tell); return nil })
+	group.Go(func() error { again(ctx, n.Say, "taint from other nodes", nil, 0, taints.ask); return nil })
 	err = group.Wait()
 	if events.at != (stored{}) {
 		err = errors.Join(err, events.store())
@@ -65,12 +68,16 @@ func (s *Servers) Run(ctx context.Context, n Node) error {
 	return err
 }
 
-// follow says when a question is asked or ends.
-func follow(ctx context.Context, sensor *control.Client, asked chan<- struct{}) {
+// follow says when a question is asked or ends, and when taint changes.
+func follow(ctx context.Context, sensor *control.Client, asked, tainted chan<- struct{}) {
 	for ctx.Err() == nil {
-		_ = sensor.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold, event.Verdict}}, true, func(event.Event) error { // without it each look is a second later
+		_ = sensor.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold, event.Verdict, event.Taint}}, true, func(e event.Event) error { // without it each look is later
+			news := asked
+			if e.Kind == event.Taint {
+				news = tainted
+			}
 			select {
-			case asked <- struct{}{}:
+			case news <- struct{}{}:
 			default:
 			}
 			return nil

@@ -1,0 +1,152 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"weir/internal/control"
+	"weir/internal/taint"
+)
+
+const (
+	maxWanted  = 4096                   // identities that nobody has told of yet
+	wantedTime = 500 * time.Millisecond // for a link that is there to tell: a runtime waits 1.5 s for all that is done before a start
+	linkBack   = time.Second            // a link comes again within it, or it is away
+	linkStays  = 5 * time.Second        // while nothing is wanted
+)
+
+// inquiries ask the node's link what containers that begin here were tainted with on other nodes. Nothing that it is told is signed, so it only adds
+// taint: who lies taints, or keeps quiet.
+type inquiries struct {
+	mu     sync.Mutex
+	links  int       // that wait for what is wanted
+	back   time.Time // until when one that waited comes again
+	wanted map[string]*inquiry
+	taken  map[string][]*inquiry // that a link finds out now: who asks later must not get what it found before
+	news   chan struct{}         // closed when there is more
+}
+
+// inquiry is about one identity.
+type inquiry struct {
+	told  chan struct{} // closed: the others are set
+	bits  taint.Bits
+	nodes string
+}
+
+// want asks about an identity, and says whether a link is there to tell; nil: there is no room.
+func (m *inquiries) want(identity string) (q *inquiry, there bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.wanted == nil {
+		m.wanted, m.taken = map[string]*inquiry{}, map[string][]*inquiry{}
+	}
+	if q = m.wanted[identity]; q == nil && len(m.wanted)+len(m.taken) < maxWanted {
+		q = &inquiry{told: make(chan struct{})}
+		m.wanted[identity] = q
+		if m.news != nil {
+			close(m.news)
+			m.news = nil
+		}
+	}
+	return q, q != nil && (m.links > 0 || time.Now().Before(m.back))
+}
+
+// tell answers what was taken, and says whether that was anything.
+func (m *inquiries) tell(one control.Elsewhere, bits taint.Bits) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.taken[one.Identity]
+	delete(m.taken, one.Identity)
+	for _, q := range all {
+		q.bits, q.nodes = bits, strings.Join(one.Nodes, ", ")
+		close(q.told)
+	}
+	return len(all) > 0
+}
+
+// wait returns what is wanted, once something is, or nothing after some time.
+func (m *inquiries) wait(ctx context.Context) []string {
+	late := time.After(linkStays)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.links++
+	defer func() { m.links--; m.back = time.Now().Add(linkBack) }()
+	for len(m.wanted)+len(m.taken) == 0 {
+		if m.news == nil {
+			m.news = make(chan struct{})
+		}
+		news := m.news
+		m.mu.Unlock()
+		over := false
+		select {
+		case <-news:
+		case <-late:
+			over = true
+		case <-ctx.Done():
+			over = true
+		}
+		m.mu.Lock()
+		if over {
+			return nil
+		}
+	}
+	for identity, q := range m.wanted {
+		m.taken[identity] = append(m.taken[identity], q)
+	}
+	clear(m.wanted)
+	return slices.Sorted(maps.Keys(m.taken))
+}
+
+// elsewhere is what a container was tainted with on other nodes, and why that is known. One that begins, and of which nobody tells, has what the
+// policy says of unknown ones; what is told later is added.
+func (d *daemon) elsewhere(o taint.Origin, begins bool) (bits taint.Bits, why string) {
+	p, identity := d.policies.Base().Fleet, o.Identity()
+	if !p.Identity || identity == "" {
+		return 0, ""
+	}
+	q, there := d.inquiries.want(identity)
+	if !begins {
+		return 0, "" // it has what is known of it
+	}
+	if there {
+		select {
+		case <-q.told:
+			return q.bits, "had it on " + q.nodes
+		case <-time.After(wantedTime):
+		}
+	}
+	bits, err := taint.StartBits(p.Unknown)
+	if err != nil {
+		bits = taint.Corruption | taint.Secret
+	}
+	return bits, "fleet.unknown: nobody tells of other nodes"
+}
+
+// Moved implements control.Tainter.
+func (d *daemon) Moved(ctx context.Context, told []control.Elsewhere) ([]string, error) {
+	var errs []error
+	for _, one := range told {
+		bits, err := taint.StartBits(one.Taint)
+		if err != nil {
+			return nil, control.Errorf(control.Usage, "%w", err)
+		}
+		if !d.inquiries.tell(one, bits) || bits == 0 {
+			continue
+		}
+		for _, st := range d.state.List() { // what runs by now
+			if st.Origin.Identity() == one.Identity && bits&^st.Taint != 0 && st.CgroupID != 0 {
+				_, err := d.taint(taint.Change{Container: st.ID, Bits: bits, Source: "fleet", By: "fleet", Why: "had it on " + strings.Join(one.Nodes, ", ")})
+				errs = append(errs, err)
+			}
+		}
+	}
+	if err := errors.Join(errs...); err != nil {
+		return nil, err
+	}
+	return d.inquiries.wait(ctx), nil
+}
