@@ -65,11 +65,12 @@ func (s *Redirect) refresh(b *containerDNS) {
 	b.policy.Store(&p)
 }
 
-// servers are those that the policy in force lists, else those of a resolv.conf.
-func (b *containerDNS) servers(conf []netip.Addr) func() []netip.Addr {
-	return func() []netip.Addr {
+// asks has those servers asked that the policy in force lists, else those of a resolv.conf. Its suffixes count for its servers only: who may
+// write there would choose where an allowed name leads (B149).
+func (b *containerDNS) asks(conf Config) func() Config {
+	return func() Config {
 		if listed := b.policy.Load().Resolvers; len(listed) > 0 {
-			return listed
+			return Config{Servers: listed}
 		}
 		return conf
 	}
@@ -155,12 +156,12 @@ func (b *containerDNS) answersIn(inode uint64) bool {
 func (s *Redirect) begin(b *containerDNS, ns *os.File, its seen) (*resolver, uint64, error) {
 	var at place
 	trusted := hosts(ns)
-	r := &resolver{ns: ns, up: &Upstream{Servers: b.servers(nil), Dial: dialer(ns)}}
+	r := &resolver{ns: ns, up: &Upstream{Config: b.asks(Config{}), Dial: dialer(ns)}}
 	if !trusted { // only those that the policy lists, asked from the sensor's own
 		r.up.Dial = dial
 	}
 	if its.believed && trusted {
-		r.up.Servers, r.up.Search = b.servers(its.conf.Servers), its.conf.Search
+		r.up.Config = b.asks(its.conf)
 	}
 	s.refresh(b)
 	err := linux.InNetwork(ns, func() (err error) {
@@ -342,7 +343,7 @@ func (b *containerDNS) near(pid int) *resolver {
 		if r.inode == inode {
 			return r
 		}
-		if any == nil || len(any.up.Servers()) == 0 {
+		if any == nil || len(any.up.Config().Servers) == 0 {
 			any = r
 		}
 	}

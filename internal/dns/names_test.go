@@ -29,8 +29,9 @@ type fake struct {
 	until   time.Time
 	refused []string
 	stored  map[netip.Addr]string
-	full    bool // no lease finds room
-	cut     bool // answers by UDP are truncated
+	search  []string // of whom it asks
+	full    bool     // no lease finds room
+	cut     bool     // answers by UDP are truncated
 }
 
 // set changes what a name leads to while questions may be under way.
@@ -108,7 +109,7 @@ func newFake(t testing.TB) *fake {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &fake{policy: p, ttl: 60, leased: map[string][]netip.Addr{}, stored: map[netip.Addr]string{}, zone: map[string][]string{
+	return &fake{policy: p, ttl: 60, search: []string{"corp.test"}, leased: map[string][]netip.Addr{}, stored: map[netip.Addr]string{}, zone: map[string][]string{
 		"registry.example.org": {"alias.cdn.example"},
 		"alias.cdn.example":    {"203.0.113.7", "203.0.113.8", "2001:db8::7"},
 		"git.corp.example":     {"10.1.2.3"},
@@ -154,7 +155,7 @@ func (f *fake) resolver(t testing.TB, six bool) *Resolver {
 			<-done
 		})
 	}
-	up := &Upstream{Servers: at("192.0.2.53"), Search: []string{"corp.test"}, Dial: func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
+	up := &Upstream{Config: func() Config { return Config{at("192.0.2.53")().Servers, f.search} }, Dial: func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error) {
 		if to.String() != "192.0.2.53:53" {
 			return nil, fmt.Errorf("dials %s", to)
 		}
@@ -164,12 +165,12 @@ func (f *fake) resolver(t testing.TB, six bool) *Resolver {
 }
 
 // at are name servers.
-func at(addrs ...string) func() []netip.Addr {
-	var all []netip.Addr
+func at(addrs ...string) func() Config {
+	var c Config
 	for _, a := range addrs {
-		all = append(all, netip.MustParseAddr(a))
+		c.Servers = append(c.Servers, netip.MustParseAddr(a))
 	}
-	return func() []netip.Addr { return all }
+	return func() Config { return c }
 }
 
 // answer asks, and tells the answer's code and what it holds.
@@ -263,6 +264,37 @@ func TestAnswer(t *testing.T) { // B24, B25
 				t.Errorf("refused %v", f.refused)
 			}
 		})
+	}
+}
+
+// Where the policy lists the name servers, a name is asked for as it is written: what a resolv.conf makes of it has a name of its own, which
+// is judged.
+func TestSuffixesB149(t *testing.T) {
+	for name, want := range map[string]string{
+		"db.corp.test":            "NOERROR 198.18.0.1",
+		"evil.example.corp.test":  "NXDOMAIN", // no name without a dot was completed so
+		"in.corp.test":            "NOERROR 203.0.113.10",
+		"db.svc.cluster.local":    "NXDOMAIN", // mDNS
+		"evil.example":            "NOERROR 198.18.0.1",
+		"x.db.svc.cluster.local.": "NXDOMAIN",
+	} {
+		f := newFake(t)
+		f.search = nil
+		if got := answer(t, f.resolver(t, false), name, dns.TypeA); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+	f := newFake(t)
+	r := f.resolver(t, false)
+	if a, err := r.Resolve(t.Context(), "db", false); err != nil || a.String() != "203.0.113.11" {
+		t.Errorf("with a suffix: %v, %v", a, err)
+	}
+	f.search, f.asked = nil, nil
+	if a, err := r.Resolve(t.Context(), "db", false); !errors.Is(err, ErrNoName) {
+		t.Errorf("without: %v, %v", a, err)
+	}
+	if diff := cmp.Diff([]string{"db"}, f.asked); diff != "" {
+		t.Error(diff)
 	}
 }
 
@@ -549,7 +581,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Add(b, true)
 	f.Add(b[:13], false)
 	fake := newFake(f)
-	up := &Upstream{Servers: at(), Dial: func(context.Context, string, netip.AddrPort) (net.Conn, error) {
+	up := &Upstream{Config: at(), Dial: func(context.Context, string, netip.AddrPort) (net.Conn, error) {
 		return nil, errors.New("nobody is asked")
 	}}
 	r := New(Options{Pool: NewPool(fake, nil), Up: up, Host: fake, Search: []string{"corp.test"}, Counts: new(Counts)})
@@ -576,7 +608,7 @@ func FuzzAnswer(f *testing.F) {
 
 func BenchmarkStand(b *testing.B) {
 	f := newFake(b)
-	r := New(Options{Pool: NewPool(f, nil), Up: &Upstream{Servers: at()}, Host: f, Counts: new(Counts)})
+	r := New(Options{Pool: NewPool(f, nil), Up: &Upstream{Config: at()}, Host: f, Counts: new(Counts)})
 	q := new(dns.Msg)
 	q.SetQuestion("evil.example.", dns.TypeA)
 	query, err := q.Pack()

@@ -47,7 +47,7 @@ type Options struct {
 	Up     *Upstream
 	Six    bool // the container has no IPv4
 	Host   Host
-	Search []string // suffixes under which nobody knows a name unless the policy does
+	Search []string // suffixes that programs add: nobody knows what they make of a name, unless the policy does, or it has no dot and Up does not
 	Counts *Counts
 }
 
@@ -201,8 +201,9 @@ func (r *Resolver) kindOf(name string) kind {
 			return unknown
 		}
 	}
+	completed := len(r.opts.Up.Config().Search) > 0 // names without a dot are, when they are looked up
 	for _, suffix := range r.opts.Search {
-		if strings.HasSuffix(name, "."+suffix) {
+		if of, ok := strings.CutSuffix(name, "."+suffix); ok && (completed || strings.Contains(of, ".")) {
 			return unknown
 		}
 	}

@@ -26,8 +26,7 @@ const (
 
 // Upstream asks name servers. Its methods may be called at the same time.
 type Upstream struct {
-	Servers func() []netip.Addr // to be asked now
-	Search  []string            // suffixes for names without a dot
+	Config func() Config // whom to ask now, and the suffixes for names without a dot
 	// Dial connects to a server, by udp or tcp, from where the container stands.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
 }
@@ -43,7 +42,7 @@ type Found struct {
 // looked for below the suffixes first. ErrNoName: see there.
 func (u *Upstream) Lookup(ctx context.Context, name string, six bool) (Found, error) {
 	if !strings.Contains(name, ".") {
-		for _, suffix := range u.Search {
+		for _, suffix := range u.Config().Search {
 			if f, err := u.follow(ctx, name+"."+suffix, six); err == nil && len(f.Addrs) > 0 {
 				return f, nil
 			}
@@ -108,7 +107,7 @@ func (f *Found) add(ip net.IP) {
 
 // ask asks one server after the other, until one knows.
 func (u *Upstream) ask(ctx context.Context, name string, six bool) (*dns.Msg, error) {
-	servers := u.Servers()
+	servers := u.Config().Servers
 	if len(servers) == 0 {
 		return nil, errors.New("look up a name: no name server is known")
 	}
