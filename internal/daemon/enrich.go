@@ -16,7 +16,7 @@ import (
 // execSource are what the exec probe saw.
 type execSource interface {
 	Drain() // waits for what is on its way
-	Find(pid int, start uint64) (event.Process, bool)
+	Find(pid int, start uint64) (p event.Process, sure, ok bool)
 }
 
 // processBooks tell which cgroups are containers.
@@ -88,8 +88,8 @@ func (w *processCache) Process(p netegress.Process) event.Process {
 
 // ran is what p runs, as the kernel saw it executed by a process, p or another, else as /proc tells it.
 func (w *processCache) ran(p netegress.Process, by int, start uint64) event.Process {
-	found, ok := w.Ran.Find(by, start)
-	if ok && runs(p, found) {
+	found, sure, ok := w.Ran.Find(by, start)
+	if ok && (sure || p.Inode != 0 && p.ArgvHash != 0) && runs(p, found) {
 		return found
 	}
 	found, err := exec.FromProc(p.PID, p.Start) // what it runs now was lost on the way, and that is something older
@@ -97,6 +97,14 @@ func (w *processCache) ran(p netegress.Process, by int, start uint64) event.Proc
 		return event.Process{Truncated: true}
 	}
 	return found
+}
+
+// surely is what a process runs as the kernel saw it executed; nothing where it is not known for sure.
+func (w *processCache) surely(pid int, start uint64) event.Process {
+	if p, sure, ok := w.Ran.Find(pid, start); ok && sure {
+		return p
+	}
+	return event.Process{}
 }
 
 // Above are the parents of p that an approval can let out, nearest first, with their whole command lines: those in the container and
@@ -156,6 +164,9 @@ func (w *processCache) Still(shown event.Member) bool {
 	if cut := len(strings.Join(shown.Argv, " ")) >= cutFrom; cut && shown.Truncated {
 		now.Argv = now.Argv[:min(len(now.Argv), len(shown.Argv))]
 	}
+	if now.Truncated && !shown.Truncated { // by its own account
+		return false
+	}
 	return linux.Alive(shown.PID, shown.Start) && now.Exe == shown.Exe && slices.Equal(now.Argv, shown.Argv)
 }
 
@@ -186,7 +197,7 @@ func (w *processCache) Cause(c taint.Change) *event.Process {
 		return nil
 	}
 	w.Ran.Drain()
-	p, _ := w.Ran.Find(c.PID, c.Start) // unknown: what the record has
+	p := w.surely(c.PID, c.Start)
 	p.PID, p.Start = c.PID, c.Start
 	if chain := w.ancestry(c.PID); chain != nil && linux.Alive(c.PID, c.Start) {
 		p.Ancestry = chain
@@ -221,7 +232,7 @@ func (w *processCache) ancestry(pid int) []event.Ancestor {
 			break
 		}
 		a := event.Ancestor{PID: st.PID, Start: st.Start, Comm: st.Comm, Inside: w.inside(st.PID)}
-		if ran, ok := w.Ran.Find(st.PID, st.Start); ok && a.Inside {
+		if ran := w.surely(st.PID, st.Start); ran.PID != 0 && a.Inside {
 			a.Start, a.Argv = ran.Start, shortArgv(ran.Argv)
 			if ran.Exe != nil {
 				a.Exe = ran.Exe.Path

@@ -25,15 +25,18 @@ func (b books) Recorded(id uint64) (taint.Container, taint.Bits, bool) {
 
 func (b books) ByCgroup(id uint64) (taint.Status, bool) { return b.Status, id == b.CgroupID }
 
-type seen struct{ event.Process }
+type seen struct {
+	event.Process
+	doubtful bool // a later one may have been lost
+}
 
 func (s seen) Drain() {}
 
-func (s seen) Find(pid int, start uint64) (event.Process, bool) {
+func (s seen) Find(pid int, start uint64) (p event.Process, sure, ok bool) {
 	if pid != s.PID || start != s.Start && !linux.SameStart(start, s.Start) {
-		return event.Process{}, false
+		return event.Process{}, false, false
 	}
-	return s.Process, true
+	return s.Process, !s.doubtful, true
 }
 
 func TestContainer(t *testing.T) {
@@ -48,7 +51,7 @@ func TestContainer(t *testing.T) {
 func TestProcessIsWhatItRunsNow(t *testing.T) {
 	self := os.Getpid()
 	w := &processCache{
-		Ran: seen{event.Process{
+		Ran: seen{Process: event.Process{
 			PID: self, Start: 3, Argv: []string{"curl", "http://192.0.2.1/"}, ArgvHash: 5, Exe: &event.File{Device: unix.Mkdev(8, 1), Inode: 7},
 		}},
 		Parents: func() []string { return []string{"/weir"} },
@@ -115,7 +118,7 @@ func TestF02AboveOfLiveOnes(t *testing.T) {
 	exact := self.Start + 1 // as the kernel tells it
 	w := &processCache{
 		Books: books{taint.Status{Container: taint.Container{Cgroup: "/", CgroupID: 7}}}, Parents: func() []string { return []string{"/"} },
-		Ran: seen{event.Process{PID: self.PID, Start: exact, Argv: []string{"go", "test"}}},
+		Ran: seen{Process: event.Process{PID: self.PID, Start: exact, Argv: []string{"go", "test"}}},
 	}
 	p := event.Process{PID: cmd.Process.Pid, Ancestry: []event.Ancestor{{PID: self.PID, Start: exact, Comm: self.Comm}, {PID: self.PPID}}}
 	want := []event.Member{{PID: self.PID, Start: self.Start, Comm: self.Comm, Argv: []string{"go", "test"}}}
@@ -136,7 +139,7 @@ func TestF02Member(t *testing.T) {
 		t.Fatal(err)
 	}
 	long := []string{"bash", "-c", strings.Repeat("x", 10<<10)}
-	w := &processCache{Ran: seen{event.Process{PID: 70, Start: 3, Argv: long, Exe: &event.File{Path: "/bin/bash", Inode: 7}}}}
+	w := &processCache{Ran: seen{Process: event.Process{PID: 70, Start: 3, Argv: long, Exe: &event.File{Path: "/bin/bash", Inode: 7}}}}
 	want := event.Member{PID: 70, Start: 3, Comm: "bash", Argv: long, Exe: "/bin/bash"}
 	if diff := cmp.Diff(want, w.member(netegress.Process{PID: 70, Start: 3, Comm: "bash"})); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
@@ -156,13 +159,61 @@ func TestF02Member(t *testing.T) {
 
 // F03: a grant tells who it lets out.
 func TestF03Grant(t *testing.T) {
-	w := &processCache{Ran: seen{event.Process{PID: 70, Start: 3, Argv: []string{"curl", strings.Repeat("x", 10<<10)}}}}
+	w := &processCache{Ran: seen{Process: event.Process{PID: 70, Start: 3, Argv: []string{"curl", strings.Repeat("x", 10<<10)}}}}
 	info := w.Grant(netegress.Grant{ID: 9, Kind: "cgroup", State: "made", Root: netegress.Process{PID: 70, Start: 3, Comm: "curl"}})
 	if p := info.Process; info.ID != 9 || p == nil || p.PID != 70 || p.Start != 3 || p.Argv[0] != "curl" || len(p.Argv[1]) > 5<<10 || !p.Truncated {
 		t.Errorf("%+v", info.Process)
 	}
 	if info := w.Grant(netegress.Grant{ID: 9, Kind: "claim"}); info.Process != nil {
 		t.Errorf("%+v", info.Process)
+	}
+}
+
+// Who executed something that was lost is not told as what it ran before, wherever it stands in a chain.
+func TestStaleExecutionB150(t *testing.T) {
+	cmd := exec.Command("sleep", "60")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { cmd.Process.Kill(); cmd.Wait() }()
+	st, err := linux.ReadStat(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stale := event.Process{PID: st.PID, Start: st.Start, Argv: []string{"make", "deps"}, ArgvHash: 5, Exe: &event.File{Path: "/usr/bin/make", Device: unix.Mkdev(8, 1), Inode: 7}}
+	w := &processCache{
+		Books: books{taint.Status{Container: taint.Container{Cgroup: "/", CgroupID: 7}}}, Parents: func() []string { return []string{"/"} }, Ran: seen{Process: stale},
+	}
+	shown := w.member(netegress.Process{PID: st.PID, Start: st.Start})
+	if shown.Exe != "/usr/bin/make" || !w.Still(shown) {
+		t.Errorf("while it is sure: %+v", shown)
+	}
+	w.Ran = seen{stale, true}
+	if m := w.member(netegress.Process{PID: st.PID, Start: st.Start}); !cmp.Equal(m.Argv, cmd.Args) || !m.Claimed || m.Exe == "/usr/bin/make" {
+		t.Errorf("a parent: %+v", m)
+	}
+	if w.Still(shown) {
+		t.Error("it is still what was shown")
+	}
+	claims := shown // it writes what was shown into its memory, and lies at that path
+	now := w.member(netegress.Process{PID: st.PID, Start: st.Start})
+	claims.Exe, claims.Argv = now.Exe, now.Argv
+	if w.Still(claims) {
+		t.Error("its own account counts as what was shown")
+	}
+	if p := w.Cause(taint.Change{PID: st.PID, Start: st.Start}); p.Argv != nil || p.Exe != nil {
+		t.Errorf("a cause: %+v", p)
+	}
+	asks := netegress.Process{PID: st.PID, Start: st.Start, ExecPID: st.PID, ExecStart: st.Start, ArgvHash: 5, Device: 8<<20 | 1, Inode: 7}
+	if p := w.Process(asks); !cmp.Equal(p.Argv, stale.Argv) {
+		t.Errorf("an asker of whom the kernel says the same: %+v", p)
+	}
+	asks.Inode = 0
+	if p := w.Process(asks); !cmp.Equal(p.Argv, cmd.Args) || !p.Truncated {
+		t.Errorf("an asker of whom the kernel does not: %+v", p)
+	}
+	if p := w.surely(st.PID, st.Start); p.Argv != nil || p.PID != 0 {
+		t.Errorf("an ancestor, as a reviewer is shown it: %+v", p)
 	}
 }
 
@@ -187,7 +238,7 @@ func TestStillRunsWhatWasShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	ran := event.Process{PID: st.PID, Start: st.Start, Argv: []string{"bash", strings.Repeat("x", cutFrom), "more"}, Exe: &event.File{Path: "/bin/bash"}}
-	w := &processCache{Ran: seen{ran}}
+	w := &processCache{Ran: seen{Process: ran}}
 	for name, c := range map[string]struct {
 		change func(*event.Member)
 		want   bool

@@ -85,7 +85,7 @@ func (d *daemon) recorded(r netegress.Record) {
 	case netegress.Claimed, netegress.Spent:
 		return // told as grants
 	}
-	p, _ := d.processes.Ran.Find(r.Process.PID, r.Process.Start) // unknown: what the record has
+	p := d.processes.surely(r.Process.PID, r.Process.Start)
 	p.PID, p.Start, p.UID, p.Comm = r.Process.PID, r.Process.Start, r.Process.UID, r.Process.Comm
 	d.write(recordEvent(r, c, p, to))
 }

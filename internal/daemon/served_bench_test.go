@@ -34,7 +34,7 @@ func newServing(b *testing.B) *daemon {
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
 	d := &daemon{log: newEventLog(sink), policies: newActivePolicy(policy.Default()), ctx: context.Background(), dns: &dns.Redirect{}}
-	d.processes = &processCache{Ran: seen{event.Process{PID: 1 << 22, Start: 123456789012345, Comm: "x", Exe: &event.File{Path: "/usr/bin/curl", Device: 65024, Inode: 1234}, Argv: []string{"curl", "http://10.77.0.2:7000/"}}}, Books: books{taint.Status{Container: taint.Container{ID: "g-one", Name: "one", Cgroup: "/weir/g-one", CgroupID: 7}}}}
+	d.processes = &processCache{Ran: seen{Process: event.Process{PID: 1 << 22, Start: 123456789012345, Comm: "x", Exe: &event.File{Path: "/usr/bin/curl", Device: 65024, Inode: 1234}, Argv: []string{"curl", "http://10.77.0.2:7000/"}}}, Books: books{taint.Status{Container: taint.Container{ID: "g-one", Name: "one", Cgroup: "/weir/g-one", CgroupID: 7}}}}
 	d.spaces = newMountSpaces(fake{}, func(func(taint.Container)) {}, func(string, error) {})
 	b.Cleanup(func() { // before its directory is removed
 		d.log.Flush()

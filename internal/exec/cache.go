@@ -20,10 +20,18 @@ type cache struct {
 	commands, bytes int // limits
 	alive           func(pid int, start uint64) bool
 
-	mu    sync.Mutex
-	byPID map[int]*list.Element
-	ages  *list.List // of event.Process, oldest first
-	used  int        // bytes
+	mu     sync.Mutex
+	byPID  map[int]*list.Element
+	ages   *list.List // of known, oldest first
+	used   int        // bytes
+	lost   uint64     // executions, when that was last looked at
+	doubts uint64     // how often a newer command of some process may have been lost
+}
+
+// known is what a process executed.
+type known struct {
+	event.Process
+	doubts uint64 // by then
 }
 
 func newCache() *cache {
@@ -37,12 +45,12 @@ func (c *cache) put(p event.Process) {
 	if old, ok := c.byPID[p.PID]; ok {
 		c.drop(old)
 	}
-	c.byPID[p.PID] = c.ages.PushBack(p)
+	c.byPID[p.PID] = c.ages.PushBack(known{p, c.doubts})
 	c.used += cost(p)
 	passes := 0
 	for c.ages.Len() > c.commands || c.used > c.bytes {
 		oldest := c.ages.Front()
-		if q := oldest.Value.(event.Process); passes < maxPasses && c.alive(q.PID, q.Start) {
+		if q := oldest.Value.(known); passes < maxPasses && c.alive(q.PID, q.Start) {
 			c.ages.MoveToBack(oldest)
 			passes++
 			continue
@@ -51,25 +59,42 @@ func (c *cache) put(p event.Process) {
 	}
 }
 
-// get takes an exact start or one from /proc.
-func (c *cache) get(pid int, start uint64) (event.Process, bool) {
+// doubt says that what is there may be older than what its process runs.
+func (c *cache) doubt() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.doubts++
+}
+
+// lose takes how many executions had been lost before some moment, up to which all others are there.
+func (c *cache) lose(count uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if count > c.lost {
+		c.lost = count
+		c.doubts++
+	}
+}
+
+// get takes an exact start or one from /proc. It is sure where nothing was lost since.
+func (c *cache) get(pid int, start uint64) (p event.Process, sure, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e, ok := c.byPID[pid]
 	if !ok {
-		return event.Process{}, false
+		return event.Process{}, false, false
 	}
-	p := e.Value.(event.Process)
-	if p.Start != start && !linux.SameStart(start, p.Start) {
-		return event.Process{}, false
+	k := e.Value.(known)
+	if k.Start != start && !linux.SameStart(start, k.Start) {
+		return event.Process{}, false, false
 	}
-	return p, true
+	return k.Process, k.doubts == c.doubts, true
 }
 
 func (c *cache) drop(e *list.Element) {
-	p := c.ages.Remove(e).(event.Process)
-	delete(c.byPID, p.PID)
-	c.used -= cost(p)
+	k := c.ages.Remove(e).(known)
+	delete(c.byPID, k.PID)
+	c.used -= cost(k.Process)
 }
 
 // cost is roughly what an entry takes.

@@ -20,15 +20,15 @@ func TestCacheFind(t *testing.T) {
 	c.put(event.Process{PID: 5, Start: 20_000_003, Comm: "old"})
 	c.put(event.Process{PID: 5, Start: 20_000_003, Comm: "new"})
 	for start, want := range map[uint64]string{20_000_003: "new", 20_000_000: "new", 20_000_004: "", 30_000_000: "", 0: ""} {
-		if p, ok := c.get(5, start); p.Comm != want || ok != (want != "") {
+		if p, _, ok := c.get(5, start); p.Comm != want || ok != (want != "") {
 			t.Errorf("start %d: %q, %v; want %q", start, p.Comm, ok, want)
 		}
 	}
 	c.put(event.Process{PID: 5, Start: 90_000_000, Comm: "reused"})
-	if _, ok := c.get(5, 20_000_003); ok {
+	if _, _, ok := c.get(5, 20_000_003); ok {
 		t.Error("a process whose id was reused is still there")
 	}
-	if _, ok := c.get(6, 20_000_003); ok {
+	if _, _, ok := c.get(6, 20_000_003); ok {
 		t.Error("found a process that was never there")
 	}
 }
@@ -42,7 +42,7 @@ func TestCacheForgets(t *testing.T) {
 	}
 	var kept []int
 	for pid := range 10 {
-		if _, ok := c.get(pid, 1); ok {
+		if _, _, ok := c.get(pid, 1); ok {
 			kept = append(kept, pid)
 		}
 	}
@@ -101,7 +101,7 @@ func TestServe(t *testing.T) {
 func TestDrainIsBounded(t *testing.T) {
 	logger := logrus.New()
 	logger.SetOutput(io.Discard)
-	p := &Probe{logger: logger}
+	p := &Probe{logger: logger, cache: newCache(), lost: func() (uint64, error) { return 0, nil }}
 	p.Drain() // Run never ran
 	p.running = make(chan struct{})
 	begin := time.Now()
@@ -114,6 +114,63 @@ func TestDrainIsBounded(t *testing.T) {
 	if len(p.waiters) != 0 {
 		t.Errorf("%d waiters left", len(p.waiters))
 	}
+}
+
+// What a process executed is sure only as long as nothing newer can have been lost.
+func TestLostExecutionB150(t *testing.T) {
+	lost, failed := uint64(3), error(nil) // an earlier sensor's
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	p := &Probe{logger: logger, cache: newCache(), names: newNames(), running: make(chan struct{}), lost: func() (uint64, error) { return lost, failed }}
+	stop := make(chan struct{})
+	served := make(chan struct{})
+	go func() { // as the reader, of an empty ring
+		defer close(served)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				p.serve(0, func() int { return 0 })
+				time.Sleep(time.Millisecond)
+			}
+		}
+	}()
+	make5 := func() { p.cache.put(event.Process{PID: 5, Start: 1}) }
+	sure := func(what string, want bool) {
+		t.Helper()
+		if _, sure, ok := p.Find(5, 1); sure != want || !ok {
+			t.Errorf("%s: sure %t, known %t", what, sure, ok)
+		}
+	}
+	make5()
+	p.Drain()
+	sure("something was lost, nobody knows when", false)
+	make5()
+	p.Drain()
+	p.Drain()
+	sure("nothing was lost since", true)
+	lost++
+	p.Drain()
+	sure("one was lost", false)
+	make5()
+	sure("it executed again", true)
+	failed = io.ErrClosedPipe
+	p.Drain()
+	sure("nobody can tell", false)
+	failed = nil
+	make5()
+	p.take([]byte("x"), nil)
+	sure("one could not be read", false)
+	make5()
+	close(stop)
+	<-served
+	p.Drain()
+	sure("those on their way are not handled in time", false)
+	make5()
+	close(p.running)
+	p.Drain()
+	sure("nobody reads", false)
 }
 
 func TestRingSize(t *testing.T) {

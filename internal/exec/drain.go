@@ -13,8 +13,9 @@ type waiter struct {
 }
 
 // Drain returns when everything that was executed before the call has been handled: after some milliseconds, one second at most,
-// and at once if Run is not running.
+// and at once if Run is not running. Where that fails, or something was lost, Find is sure of nothing that is older.
 func (p *Probe) Drain() {
+	lost, err := p.lost() // before the mark: what is older than these is handled by then
 	w := &waiter{served: make(chan struct{})}
 	p.mu.Lock()
 	running := p.running
@@ -33,11 +34,15 @@ func (p *Probe) Drain() {
 	defer limit.Stop()
 	select {
 	case <-w.served:
+		if p.cache.lose(lost); err != nil {
+			p.cache.doubt()
+		}
 		return
 	case <-running:
 	case <-limit.C:
 		p.logger.Warn("exec records come faster than they are handled")
 	}
+	p.cache.doubt()
 	p.mu.Lock()
 	p.waiters = slices.DeleteFunc(p.waiters, func(other *waiter) bool { return other == w })
 	p.mu.Unlock()

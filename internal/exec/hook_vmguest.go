@@ -20,14 +20,7 @@ func (p *Probe) Hook(parent uint64, key [2]uint64) error {
 
 // Lost returns how many executions the ring had no room for, since its counters were made. It is 0 after Close.
 func (p *Probe) Lost() uint64 {
-	var counts []uint64
-	if err := p.objects.Counters.Lookup(uint32(execCounterCOUNT_LOST_EXEC), &counts); err != nil {
-		return 0
-	}
-	var sum uint64
-	for _, n := range counts {
-		sum += n
-	}
+	sum, _ := p.lost()
 	return sum
 }
 

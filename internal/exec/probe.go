@@ -41,6 +41,7 @@ type Probe struct {
 	logger    logrus.FieldLogger
 	names     *names
 	cache     *cache
+	lost      func() (uint64, error) // executions that the ring had no room for, since its counters were made
 	malformed atomic.Uint64
 
 	ctx    context.Context // ends with Close
@@ -64,6 +65,7 @@ func Load(o Options) (*Probe, error) {
 	if p.pins, err = bpfobj.Load("exec", &p.objects, loadExec, bpfobj.Options{PinDir: o.PinDir, Ring: o.Ring, Types: o.Types}); err != nil {
 		return nil, err
 	}
+	p.lost = p.countLost
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p, nil
 }
@@ -168,6 +170,7 @@ func (p *Probe) setAsleep(asleep bool) error {
 func (p *Probe) take(record []byte, handle func(Command)) {
 	c, err := p.names.decode(record)
 	if err != nil {
+		p.cache.doubt()
 		if p.malformed.Add(1) == 1 {
 			p.logger.WithError(err).Error("cannot read an exec record; further ones are only counted")
 		}
@@ -194,10 +197,23 @@ func (p *Probe) Close() error {
 	return p.closed
 }
 
-// Find returns what a process executed last; start may be exact or from /proc. It is false for a process that has only forked,
-// that executed before the probe ran, or that was forgotten: see FromProc.
-func (p *Probe) Find(pid int, start uint64) (event.Process, bool) {
+// Find returns what a process executed last; start may be exact or from /proc. It is not ok for a process that has only forked,
+// that executed before the probe ran, or that was forgotten: see FromProc. It is sure where no execution was lost since, which could
+// be this process's (B150).
+func (p *Probe) Find(pid int, start uint64) (found event.Process, sure, ok bool) {
 	return p.cache.get(pid, start)
+}
+
+func (p *Probe) countLost() (uint64, error) {
+	var counts []uint64
+	if err := p.objects.Counters.Lookup(uint32(execCounterCOUNT_LOST_EXEC), &counts); err != nil {
+		return 0, fmt.Errorf("count lost executions: %w", err)
+	}
+	var sum uint64
+	for _, n := range counts {
+		sum += n
+	}
+	return sum, nil
 }
 
 // Malformed returns how many records could not be decoded; each is one lost execution.

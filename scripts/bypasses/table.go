@@ -143,4 +143,5 @@ var table = []bypass{
 	{"B147", "A name that stands for the machine elsewhere (`host.docker.internal`), or reads as an address of it, leads outside: the container's own name server says so.", "Nobody knows such a name once tainted, and a name alone is never this machine."},
 	{"B148", "A program calls itself `curl`, or one above it does, and the reviewer believes it.", "The reviewer goes by the file that runs, as the classifier does."},
 	{"B149", "Root writes a search suffix before the taint: an allowed or approved name without a dot leads below it.", "Where the policy lists the name servers, names are looked up as they are judged and shown."},
+	{"B150", "A parent executes something while so much else is executed that this is lost: it is shown, and approved, as what it ran before.", "What a process executed is not believed once something newer may have been lost."},
 }

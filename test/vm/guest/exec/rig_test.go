@@ -187,7 +187,7 @@ func (r *rig) all(cmd *osexec.Cmd) ([]exec.Command, string) {
 		r.t.Fatalf("%s: no record of process %d", cmd, cmd.Process.Pid)
 	}
 	c := own[len(own)-1]
-	if found, ok := r.probe.Find(c.Process.PID, c.Process.Start); !ok || found.ArgvHash != c.Process.ArgvHash {
+	if found, _, ok := r.probe.Find(c.Process.PID, c.Process.Start); !ok || found.ArgvHash != c.Process.ArgvHash {
 		r.t.Errorf("%s: the newest command is not found by its process", cmd)
 	}
 	if c.Container != r.container {
