@@ -15,10 +15,12 @@ import (
 	"weir/internal/fleet"
 	"weir/internal/linux"
 	"weir/internal/policy"
+	"weir/internal/show"
 )
 
 // run executes one command line and returns its exit code, as weir does.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	stdout, stderr = show.Screen{Writer: stdout}, show.Screen{Writer: stderr}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(stdin)

@@ -47,27 +47,31 @@ func (p *place) pendingCommand() *cobra.Command {
 			slices.SortFunc(list, func(a, b notify.Message) int {
 				return cmp.Or(a.Question.Asked.Compare(b.Question.Asked), cmp.Compare(name(a), name(b)))
 			})
-			shown := 0
+			var b strings.Builder
 			for _, m := range list {
 				if m.Answer != nil || time.Now().After(m.Question.Deadline) {
 					continue
 				}
-				if shown++; shown > 1 {
-					fmt.Fprintln(cmd.OutOrStdout())
+				if b.Len() > 0 {
+					b.WriteByte('\n')
 				}
 				text, hash, err := read(m)
 				if err != nil {
 					text = "  " + err.Error() + "\n"
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "%s  until %s\n%s  %-12s %s\n", event.Visible(name(m)), show.Time(m.Question.Deadline), text, "hash", hash)
+				fmt.Fprintf(&b, "%s  until %s\n%s  %-12s %s\n", event.Visible(name(m)), show.Time(m.Question.Deadline), text, "hash", hash)
 				if len(m.Question.Half) > 0 {
-					fmt.Fprintf(cmd.OutOrStdout(), "  %-12s %s, as its node says; another person has to approve the same\n", "approved by", event.Visible(strings.Join(m.Question.Half, ", ")))
+					fmt.Fprintf(&b, "  %-12s %s, as its node says; another person has to approve the same\n", "approved by", event.Visible(strings.Join(m.Question.Half, ", ")))
 				}
 			}
-			if shown == 0 {
-				fmt.Fprintln(cmd.OutOrStdout(), "no questions")
+			switch {
+			case b.Len() == 0:
+				b.WriteString("no questions\n")
+			case show.Above(cmd.OutOrStdout(), b.String()):
+				b.WriteString("\nthis is more than the screen has: read what is above\n")
 			}
-			return nil
+			_, err = io.WriteString(cmd.OutOrStdout(), b.String())
+			return err
 		},
 	}
 }
@@ -111,14 +115,14 @@ func (p *place) answerCommand(answer string) *cobra.Command {
 				return err
 			}
 			text, shown, err := read(m)
-			if err == nil {
-				_, err = io.WriteString(cmd.ErrOrStderr(), event.Visible(name(m))+"\n"+text)
+			if text = event.Visible(name(m)) + "\n" + text; err == nil {
+				_, err = io.WriteString(cmd.ErrOrStderr(), text)
 			}
 			if answer == fleet.Approve {
 				if err != nil {
 					return err
 				}
-				if err := agree(cmd, hash, shown); err != nil {
+				if err := agree(cmd, hash, shown, text); err != nil {
 					return err
 				}
 			}
@@ -158,14 +162,14 @@ func find(cmd *cobra.Command, s *link.Servers, called string) (notify.Message, e
 }
 
 // agree wants a yes to the text that was shown, or its hash.
-func agree(cmd *cobra.Command, hash, shown string) error {
+func agree(cmd *cobra.Command, hash, shown, text string) error {
 	if hash != "" {
 		if hash != shown {
 			return errors.New("nothing was answered: the text is not the one of this hash")
 		}
 		return nil
 	}
-	return show.Confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), "\napprove this? Type yes: ")
+	return show.Confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), show.Approve(cmd.ErrOrStderr(), text))
 }
 
 // send signs a statement, brings it to its node, and prints what its link says.

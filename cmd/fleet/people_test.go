@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -13,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -77,8 +79,8 @@ func (s *sensor) Signed(_ context.Context, signed control.Signed) (string, error
 	return "done", nil
 }
 
-// TestPeople goes the whole way from the command line of one person to a sensor, over a server of NATS: what is approved is what was on the screen.
-func TestPeople(t *testing.T) {
+// TestPeopleB151 goes the whole way from the command line of one person to a sensor, over a server of NATS: what is approved is what was on the screen.
+func TestPeopleB151(t *testing.T) {
 	dir := t.TempDir()
 	hub, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: -1, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true})
 	if err != nil {
@@ -131,7 +133,7 @@ func TestPeople(t *testing.T) {
 	now := time.Now().UTC()
 	s := &sensor{fleet: p.Fleet, asked: gate.Question{
 		ID: "abc234", State: gate.StatePending, Asked: now, Deadline: now.Add(time.Hour), Held: true, Container: event.Container{ID: "c1", Name: "web", Taint: []string{"secret"}},
-		Process:     event.Process{PID: 7, Comm: "curl", Exe: &event.File{Path: "/usr/bin/curl"}, Argv: []string{"curl", "https://example.org/"}},
+		Process:     event.Process{PID: 7, Comm: "curl", Exe: &event.File{Path: "/usr/bin/curl"}, Argv: []string{"curl", "https://example.org/", strings.Repeat("x", 300)}},
 		Destination: event.Destination{Address: "203.0.113.9", Port: 443, Protocol: "tcp"},
 	}}
 	c, err := control.Listen(at("run"))
@@ -165,6 +167,21 @@ func TestPeople(t *testing.T) {
 	}
 	if !strings.Contains(pending, "curl https://example.org/") || !strings.Contains(pending, "203.0.113.9") {
 		t.Fatal(pending)
+	}
+	for _, args := range [][]string{{"pending"}, {"approve", "build-07/abc234", "--key", at("key")}} { // no line is one that a container has made
+		out := onTerminal(t, func(tty *os.File) {
+			run(t.Context(), append(args, "--policy", at("fleet.yaml")), strings.NewReader("no\n"), tty, tty)
+		})
+		if !strings.Contains(out, "above") {
+			t.Errorf("%q: more than the screen has, and nothing tells it:\n%s", args, out)
+		}
+		shown, _, _ := strings.Cut(out, "approve this") // what follows is no terminal's echo
+		for line := range strings.Lines(shown) {
+			line = strings.TrimRight(line, "\r\n")
+			if len(line) > 40 || strings.HasPrefix(strings.TrimSpace(line), "xx") && !strings.HasPrefix(line, strings.Repeat(" ", 17)) {
+				t.Errorf("%q: the terminal breaks %q, or it poses as one of its own", args, line)
+			}
+		}
 	}
 	_, hash, _ := strings.Cut(pending, "hash ")
 	hash = strings.TrimSpace(hash)
@@ -293,4 +310,27 @@ func TestPeople(t *testing.T) {
 	if got := signed()[before:]; len(got) != 4 || got[0].Why != "newer" || got[0].Node != "weir/*" || got[1].Why != "older" || got[2].Policy == "" || got[3].Mode != "seal" || got[3].Why != "x" {
 		t.Errorf("%+v", got)
 	}
+}
+
+// onTerminal is what is written to one of 40 columns and 10 lines.
+func onTerminal(t *testing.T, write func(tty *os.File)) string {
+	t.Helper()
+	far, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer far.Close()
+	if err := pty.Setsize(far, &pty.Winsize{Cols: 40, Rows: 10}); err != nil {
+		t.Fatal(err)
+	}
+	var shown bytes.Buffer
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_, _ = io.Copy(&shown, far) // until the other side is closed
+	}()
+	write(tty)
+	tty.Close()
+	<-done
+	return shown.String()
 }

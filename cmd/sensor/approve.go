@@ -204,7 +204,7 @@ func (s *system) answerOne(ctx context.Context, a answers, id string, list []gat
 		return err
 	}
 	if text != "" && (!a.all || a.yes) { // else it was shown
-		put(s.stderr, event.Visible(id)+"\n"+indent(text))
+		show.Put(s.stderr, event.Visible(id)+"\n"+indent(text))
 	}
 	verb := "denied"
 	if r.Allow {
@@ -237,14 +237,15 @@ func (s *system) answerLasting(cmd *cobra.Command, a answers, id string, list []
 		return err
 	}
 	r.Adds, r.Shown = given.Adds, show.Question(list[i])+show.Adds(given, before)
-	if err := put(s.stderr, event.Visible(id)+"\n"+indent(r.Shown)); err != nil {
+	lines := event.Visible(id) + "\n" + indent(r.Shown)
+	if err := show.Put(s.stderr, lines); err != nil {
 		return err
 	}
 	if !a.yes {
 		if !term.IsTerminal(int(s.stdin.Fd())) {
 			return usage(cmd, "--for asks, and standard input is no terminal: add --yes")
 		}
-		if err := show.Confirm(cmd.Context(), s.stdin, s.stderr, "\napprove this? Type yes: "); err != nil {
+		if err := show.Confirm(cmd.Context(), s.stdin, s.stderr, show.Approve(s.stderr, lines)); err != nil {
 			return err
 		}
 	}
@@ -282,11 +283,11 @@ func (s *system) confirmAll(cmd *cobra.Command, a answers, list []gate.Question)
 	}
 	var b strings.Builder
 	printPending(&b, list, time.Now())
-	if err := put(s.stderr, b.String()); err != nil {
+	if err := show.Put(s.stderr, b.String()); err != nil {
 		return nil, err
 	}
 	beyond := ""
-	if above(s.stderr, b.String()) {
+	if show.Above(s.stderr, b.String()) {
 		beyond = ", also what is above the screen"
 	}
 	return ids, show.Confirm(cmd.Context(), s.stdin, s.stderr, fmt.Sprintf("\n%s all of these %d%s? Type yes: ", a.verb, len(list), beyond))

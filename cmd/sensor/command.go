@@ -21,6 +21,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/policy"
 	"weir/internal/runner"
+	"weir/internal/show"
 	"weir/internal/taint"
 )
 
@@ -163,7 +164,7 @@ func (s *system) note(format string, args ...any) {
 			args[i] = strings.ReplaceAll(event.Plain(err), "\n", "; ")
 		}
 	}
-	put(s.stderr, event.Visible(fmt.Sprintf(format, args...))+"\n")
+	show.Put(s.stderr, event.Visible(fmt.Sprintf(format, args...))+"\n")
 }
 
 func (s *system) client() *control.Client { return control.NewClient(s.runDir) }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -58,40 +57,13 @@ func (s *system) answer(v any, text func(w io.Writer)) error {
 		p.width = width
 	}
 	text(&p)
-	return put(s.stdout, p.String())
+	return show.Put(s.stdout, p.String())
 }
 
 // page is text for a terminal of a width; 0: for none.
 type page struct {
 	bytes.Buffer
 	width int
-}
-
-// put writes lines. On a terminal none is wider than that: what goes on in the next line begins with blanks, so that it cannot pose as
-// another (B51), however a container has measured it.
-func put(f *os.File, lines string) error {
-	if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
-		lines = fold(lines, width)
-	}
-	return written(io.WriteString(f, lines))
-}
-
-func fold(lines string, width int) string {
-	var b strings.Builder
-	for line := range strings.Lines(lines) {
-		text, ended := strings.CutSuffix(line, "\n")
-		b.WriteString(strings.Join(show.Wrap(text, width, 17), "\n"))
-		if ended {
-			b.WriteByte('\n')
-		}
-	}
-	return b.String()
-}
-
-// above says whether lines that are printed on the terminal f scroll away at once.
-func above(f *os.File, lines string) bool {
-	width, height, err := term.GetSize(int(f.Fd()))
-	return err == nil && width > 0 && strings.Count(fold(lines, width), "\n") >= height
 }
 
 // table aligns rows of cells, each of them visible, under a head. Where a page is too narrow for that, each cell has a line of its own.

@@ -46,7 +46,7 @@ func (s *system) pendingCommand() *cobra.Command {
 				} else {
 					printGroups(&b, list, time.Now())
 				}
-				if above(s.stdout, b.String()) {
+				if show.Above(s.stdout, b.String()) {
 					fmt.Fprint(&b, "\nthis is more than the screen has: read what is above, or use weir top\n")
 				}
 				io.WriteString(w, b.String())
