@@ -191,6 +191,34 @@ func TestFlood(t *testing.T) {
 	t.Logf("%d MiB of heap, after %d MiB before; %d at once", heap>>20, before.HeapInuse>>20, peak.Load())
 }
 
+// One container's long requests, for which a person is asked, do not keep another's from being answered.
+func TestLongRequestsB152(t *testing.T) {
+	greedy, calm := shared(t), shared(t)
+	long := request("", strings.Repeat("x", 2*maxFolderShort))
+	for i := range maxFolderFlight {
+		leave(t, greedy, fmt.Sprintf("f%d%s", i, wire.RequestSuffix), long)
+	}
+	asked := make(chan struct{}, maxFolderFlight)
+	serveFolder(t, map[string]string{"greedy": greedy, "calm": calm}, func(ctx context.Context, c string, data []byte) wire.Answer {
+		if c == "greedy" && len(data) > maxFolderShort {
+			asked <- struct{}{}
+			<-ctx.Done() // as for a person
+		}
+		return echo(ctx, c, data)
+	})
+	<-asked
+	for i := range 2 * maxFolderLong { // one after the other: the greedy one's have had their turns
+		id := fmt.Sprint("c", i)
+		leave(t, calm, id+wire.RequestSuffix, request(id, strings.Repeat("x", 2*maxFolderShort)))
+		if a := folderAnswered(t, calm, id); a.Decision != wire.Deny || !strings.HasPrefix(a.Reason, "calm: ") {
+			t.Fatalf("the other: %+v", a)
+		}
+	}
+	if n := len(asked); n > 0 {
+		t.Errorf("%d more of its long ones have room", n)
+	}
+}
+
 // FuzzFile: whatever a container leaves as a request, under whatever name, it gets one answer that parses under its own id, or none.
 func FuzzFile(f *testing.F) {
 	f.Add("1.request", []byte(request("1", "ls")))
@@ -211,7 +239,7 @@ func FuzzFile(f *testing.F) {
 			return
 		}
 		leave(t, dir, name, string(data)) // a name with an id has no slash
-		b := &box{Folder: folder, container: "a", answer: echo, long: long, alone: func() bool { return true }}
+		b := &box{Folder: folder, container: "a", answer: echo, long: []chan struct{}{long}, alone: func() bool { return true }}
 		b.decide(context.Background(), id)
 		answer, err := os.ReadFile(filepath.Join(dir, id+wire.AnswerSuffix))
 		if err != nil {

@@ -20,7 +20,7 @@ const (
 	maxFolderFlight = 16       // requests of one folder that wait for their answers
 	maxAnswers      = 256      // answers in a folder that nobody has taken: then no request is
 	maxFolderShort  = 16 << 10 // bytes of a request that needs no room of its own
-	maxFolderLong   = 4        // longer requests at once, of all folders
+	maxFolderLong   = 16       // longer requests at once, of all folders: of each one
 )
 
 const (
@@ -45,8 +45,8 @@ type box struct {
 	container string
 	answer    Answer
 	logger    logrus.FieldLogger
-	long      chan struct{} // shared: taken by each long request
-	alone     func() bool   // nobody else has this folder
+	long      []chan struct{} // its own and what all share: taken by each long request
+	alone     func() bool     // nobody else has this folder
 
 	waiting []string // ids that were found and have not begun
 
@@ -227,11 +227,13 @@ func (b *box) read(ctx context.Context, id string) (wire.Answer, error) {
 	}
 	defer file.Close()
 	if size > maxFolderShort {
-		select {
-		case b.long <- struct{}{}:
-			defer func() { <-b.long }()
-		case <-ctx.Done():
-			return wire.Answer{}, ctx.Err()
+		for _, room := range b.long {
+			select {
+			case room <- struct{}{}:
+				defer func() { <-room }()
+			case <-ctx.Done():
+				return wire.Answer{}, ctx.Err()
+			}
 		}
 	}
 	data, err := read(file, max(size, maxFolderShort))

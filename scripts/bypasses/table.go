@@ -145,4 +145,5 @@ var table = []bypass{
 	{"B149", "Root writes a search suffix before the taint: an allowed or approved name without a dot leads below it.", "Where the policy lists the name servers, names are looked up as they are judged and shown."},
 	{"B150", "A parent executes something while so much else is executed that this is lost: it is shown, and approved, as what it ran before.", "What a process executed is not believed once something newer may have been lost."},
 	{"B151", "On the screen of `weir-fleet`, a long command goes on in lines that look like the question's own, or pushes these off the screen.", "Lines are folded as by `weir`, and both tell what is above the screen."},
+	{"B152", "One container's long requests in its folder wait for a person, and no other container's is read meanwhile.", "Each folder has room for one at a time."},
 }
