@@ -43,7 +43,7 @@ func (c *session) recall(ctx context.Context, in toolCall) (string, map[string]a
 	if err != nil {
 		return "", nil, s.denied(in.who, use, err)
 	}
-	got, err := s.Memory.Recall(r, &s.turns, place(in.who)+" "+c.name+" "+c.prompt)
+	got, err := s.Memory.Recall(r, &s.turns, place(in.who), c.name+" "+c.prompt)
 	switch {
 	case errors.Is(err, memory.ErrTurn):
 		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error()+".", "budget_used"))

@@ -39,7 +39,7 @@ func recall(t testing.TB, m *Memory, turns *Turns, input string) (Result, error)
 	if err != nil {
 		return Result{}, err
 	}
-	return m.Recall(r, turns, "c")
+	return m.Recall(r, turns, "c", "a prompt")
 }
 
 func TestInputM1(t *testing.T) {
@@ -211,7 +211,7 @@ func TestBudgetsM5(t *testing.T) {
 		t.Errorf("%d bytes in a turn", sum)
 	}
 	r, _ := ParseRequest([]byte(`{"action":"fetch","store":"notes","key":"today"}`))
-	if _, err := m.Recall(r, turns, "another"); err != nil {
+	if _, err := m.Recall(r, turns, "c", "another"); err != nil {
 		t.Error("another caller:", err)
 	}
 	now = now.Add(TurnTime)
@@ -316,6 +316,40 @@ func TestFilesArePlain(t *testing.T) {
 	}
 }
 
+// What one container calls its prompts takes no turns from another, nor for long from itself.
+func TestTurnsB153(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	turns := &Turns{Now: func() time.Time { return now }}
+	take := func(container, caller string) error {
+		_, _, err := turns.take(container, caller, strings.Repeat("x", BudgetTurn))
+		return err
+	}
+	if err := take("calm", "a prompt"); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20_000 {
+		if err := take("greedy", fmt.Sprint(i)); err != nil {
+			t.Fatalf("prompt %d: %v", i, err)
+		}
+	}
+	if err := take("calm", "another"); err != nil {
+		t.Errorf("another container: %v", err)
+	}
+	if err := take("calm", "a prompt"); !errors.Is(err, ErrTurn) {
+		t.Errorf("its turn that is used up: %v", err)
+	}
+	if n := len(turns.turns["greedy"]); n != maxTurns {
+		t.Errorf("%d turns are kept", n)
+	}
+	if err := take("greedy", "19999"); !errors.Is(err, ErrTurn) {
+		t.Errorf("its newest turn: %v", err)
+	}
+	now = now.Add(TurnTime)
+	if err := take("calm", "a prompt"); err != nil || len(turns.turns) != 1 || len(turns.turns["calm"]) != 1 {
+		t.Errorf("%v, kept of the turns before: %v", err, turns.turns)
+	}
+}
+
 // M2: it is read-only, and safe to run in parallel.
 func TestParallelM2(t *testing.T) {
 	m := newMemory(t)
@@ -382,7 +416,7 @@ func BenchmarkPreview(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := m.Recall(r, &Turns{}, "c"); err != nil {
+		if _, err := m.Recall(r, &Turns{}, "c", "a prompt"); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -82,8 +84,8 @@ type Result struct {
 	Marks     Marks // of the store: taint before Text is handed over (M6)
 }
 
-// Recall answers a request. turns counts what a caller gets of texts within one turn; caller names whose turn it is.
-func (m *Memory) Recall(r Request, turns *Turns, caller string) (Result, error) {
+// Recall answers a request. turns counts what a caller gets of texts within one turn; container and caller name whose turn it is.
+func (m *Memory) Recall(r Request, turns *Turns, container, caller string) (Result, error) {
 	switch r.Action {
 	case ListStores:
 		stores, err := m.Stores()
@@ -95,7 +97,7 @@ func (m *Memory) Recall(r Request, turns *Turns, caller string) (Result, error) 
 	default:
 		return Result{}, errors.New("recall: the request was not checked")
 	}
-	res, err := m.marked(r.Store, func() (Result, error) { return m.within(r, turns, caller) })
+	res, err := m.marked(r.Store, func() (Result, error) { return m.within(r, turns, container, caller) })
 	switch {
 	case errors.Is(err, ErrNoStore):
 		err = fmt.Errorf("%w: see list_stores", err)
@@ -123,7 +125,7 @@ func (m *Memory) marked(store string, read func() (Result, error)) (Result, erro
 	return res, nil
 }
 
-func (m *Memory) within(r Request, turns *Turns, caller string) (Result, error) {
+func (m *Memory) within(r Request, turns *Turns, container, caller string) (Result, error) {
 	if r.Action == ListEntries {
 		entries, err := m.Entries(r.Store)
 		if err != nil {
@@ -141,7 +143,7 @@ func (m *Memory) within(r Request, turns *Turns, caller string) (Result, error) 
 	}
 	text, truncated := cut(inert(Strip(text)), most)
 	truncated = truncated || more
-	text, less, err := turns.take(caller, text)
+	text, less, err := turns.take(container, caller, text)
 	if err != nil {
 		return Result{}, err
 	}
@@ -174,7 +176,8 @@ func list[T any](name string, items []T, budget int) (Result, error) {
 // TurnTime is how long a turn lasts: agents do not say when theirs end.
 const TurnTime = 5 * time.Minute
 
-const maxCallers = 10000
+// maxTurns is how many turns of a container are kept: its callers name themselves, and the oldest is forgotten (B153).
+const maxTurns = 64
 
 // ErrTurn tells that a turn's budget is used up.
 var ErrTurn = errors.New("the 100 KiB of memory for this turn are used up: go on with what was recalled, or recall the rest in some minutes")
@@ -184,16 +187,17 @@ type Turns struct {
 	Now func() time.Time // nil: time.Now
 
 	mu    sync.Mutex
-	turns map[string]*turn
+	turns map[string][]*turn // by container, oldest first
 }
 
 type turn struct {
-	began time.Time
-	used  int
+	caller string
+	began  time.Time
+	used   int
 }
 
 // take gives as much of a text as the caller's turn has left.
-func (t *Turns) take(caller, text string) (part string, less bool, err error) {
+func (t *Turns) take(container, caller, text string) (part string, less bool, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	now := time.Now()
@@ -201,21 +205,18 @@ func (t *Turns) take(caller, text string) (part string, less bool, err error) {
 		now = t.Now()
 	}
 	if t.turns == nil {
-		t.turns = map[string]*turn{}
+		t.turns = map[string][]*turn{}
 	}
-	for name, old := range t.turns {
-		if now.Sub(old.began) >= TurnTime {
-			delete(t.turns, name)
-		}
+	over := func(one *turn) bool { return now.Sub(one.began) >= TurnTime }
+	maps.DeleteFunc(t.turns, func(_ string, all []*turn) bool { return over(all[len(all)-1]) })
+	all := slices.DeleteFunc(t.turns[container], over)
+	i := slices.IndexFunc(all, func(one *turn) bool { return one.caller == caller })
+	if i < 0 {
+		all = append(all[max(0, len(all)+1-maxTurns):], &turn{caller: caller, began: now})
+		i = len(all) - 1
 	}
-	own := t.turns[caller]
-	if own == nil {
-		if len(t.turns) >= maxCallers {
-			return "", false, ErrTurn
-		}
-		own = &turn{began: now}
-		t.turns[caller] = own
-	}
+	t.turns[container] = all
+	own := all[i]
 	left := BudgetTurn - own.used
 	if left <= 0 {
 		return "", false, ErrTurn
