@@ -128,7 +128,11 @@ func (w *walker) object(in string) {
 				kind = plain(value)
 			}
 		case "model":
-			if in == "" && strings.Contains(string(value), "-search") { // it searches without a tool
+			switch {
+			case in != "":
+			case value[0] != '"':
+				w.refuse(Content)
+			case strings.Contains(folded(plain(value)), "-search"): // it searches without a tool
 				w.refuse(Fetches)
 			}
 		case "external_web_access":

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// B43: the model's service is not asked to contact an address of the request's choice.
-func TestB43Inspect(t *testing.T) {
+// B43, B156: the model's service is not asked to contact an address of the request's choice.
+func TestB43B156Inspect(t *testing.T) {
 	for _, tt := range []struct {
 		api, body string
 		want      Code
@@ -48,6 +48,11 @@ func TestB43Inspect(t *testing.T) {
 		{"codex", `{"tools":[{"type":"shell"}]}`, Fetches},
 		{"openai", `{"model":"gpt-4o-search-preview","messages":[]}`, Fetches},
 		{"openai", `{"model":"gpt-5-search-api","messages":[]}`, Fetches},
+		{"openai", `{"model":"gpt-4o\u002dsearch-preview"}`, Fetches},
+		{"openai", `{"model":"gpt-4o-\u0073earch-preview"}`, Fetches},
+		{"openai", `{"\u006dodel":"gpt-4o-\u0053earch-preview"}`, Fetches},
+		{"openai", `{"model":"GPT-4o-Search-Preview"}`, Fetches},
+		{"openai", `{"model":["gpt-4o\u002dsearch-preview"]}`, Content},
 		{"openai", `{"model":"gpt-5","messages":[{"content":"a depth-search"}]}`, ""},
 		{"anthropic", `{"MCP_servers":[{"type":"url"}]}`, Fetches},
 		{"anthropic", `{"mcp_\u017Fervers":[{"type":"url"}]}`, Fetches},
