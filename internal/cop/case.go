@@ -29,6 +29,7 @@ type Case struct {
 	Truncated   bool     // Argv is not whole
 	Taint       Taint
 	Dir         string // working directory
+	ID          string // of the container, which has a share of the reviews; no reviewer is shown it
 	Container   string // its name
 	Image       string
 	Destination Destination     // where it wants to go; zero: not known yet

@@ -43,9 +43,16 @@ type Cop struct {
 
 	life    context.Context // until Close
 	end     context.CancelCauseFunc
-	mu      sync.Mutex // guards running.Add against Close
+	mu      sync.Mutex        // guards running.Add against Close, and
+	shares  map[string]*share // of containers that have reviews
 	done    bool
 	running sync.WaitGroup
+}
+
+// share is what one container has of the reviews: half of those that run, a quarter of those that wait (B155).
+type share struct {
+	slots   chan struct{}
+	reviews int // that run or wait
 }
 
 // verdict is a cached opinion.
@@ -74,7 +81,7 @@ func New(o Options) (*Cop, error) {
 		return nil, fmt.Errorf("make reviewer: %w", err)
 	}
 	c.stats.Failures = map[Code]uint64{}
-	c.slots = make(chan struct{}, concurrency)
+	c.slots, c.shares = make(chan struct{}, concurrency), map[string]*share{}
 	c.life, c.end = context.WithCancelCause(context.Background())
 	return c, nil
 }
@@ -159,13 +166,14 @@ func gone(err error) *Error {
 func (c *Cop) fly(id cacheKey, k Case) (Opinion, error) {
 	ctx, cancel := context.WithTimeout(c.life, c.timeout)
 	defer cancel()
-	if err := c.slot(ctx); err != nil {
+	free, err := c.slot(ctx, k.ID)
+	if err != nil {
 		return Opinion{}, err
 	}
 	c.mu.Lock()
 	if c.done {
 		c.mu.Unlock()
-		<-c.slots
+		free()
 		return Opinion{}, Fail(Closed, "the reviewer was closed")
 	}
 	c.running.Add(1)
@@ -178,7 +186,7 @@ func (c *Cop) fly(id cacheKey, k Case) (Opinion, error) {
 	answers := make(chan answer, 1)
 	go func() { // a reviewer that ignores its context keeps its slot, and nobody waits for it
 		defer c.running.Done()
-		defer func() { <-c.slots }()
+		defer free()
 		o, err := c.ask(ctx, k)
 		answers <- answer{o, err}
 	}()
@@ -208,10 +216,49 @@ func (c *Cop) ended(ctx context.Context, err error) error {
 	return Fail(Failed, "%w", err)
 }
 
-// slot waits for one of the reviews that may run at the same time.
-func (c *Cop) slot(ctx context.Context) error {
+// slot waits for one of the reviews that may run at the same time: first those of the container among themselves, so that few of them
+// are before another's. free gives it back.
+func (c *Cop) slot(ctx context.Context, container string) (free func(), err error) {
+	half, quarter := max(cap(c.slots)/2, 1), max(int(c.queue)/4, 1)
+	c.mu.Lock()
+	own := c.shares[container]
+	if own == nil {
+		own = &share{slots: make(chan struct{}, half)}
+		c.shares[container] = own
+	}
+	own.reviews++
+	full := own.reviews > half+quarter
+	c.mu.Unlock()
+	leave := func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if own.reviews--; own.reviews == 0 {
+			delete(c.shares, container)
+		}
+	}
+	if full {
+		leave()
+		return nil, Fail(QueueFull, "%d reviews of this container wait already, its share", quarter)
+	}
+	if err := c.enter(ctx, own.slots); err != nil {
+		leave()
+		return nil, err
+	}
+	if err := c.enter(ctx, c.slots); err != nil {
+		<-own.slots
+		leave()
+		return nil, err
+	}
+	return func() {
+		<-c.slots
+		<-own.slots
+		leave()
+	}, nil
+}
+
+func (c *Cop) enter(ctx context.Context, slots chan struct{}) error {
 	select {
-	case c.slots <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
 	default:
 	}
@@ -221,7 +268,7 @@ func (c *Cop) slot(ctx context.Context) error {
 	}
 	defer c.waiting.Add(-1)
 	select {
-	case c.slots <- struct{}{}:
+	case slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return c.ended(ctx, ctx.Err())

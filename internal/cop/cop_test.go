@@ -188,6 +188,54 @@ func TestStubbornG14(t *testing.T) {
 	})
 }
 
+// One container does not take the reviewer from the others.
+func TestShareB155(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		var now, peak atomic.Int64
+		cop := build(t, Options{Concurrency: 8, Timeout: time.Hour, Model: reviewer(func(_ context.Context, k Case) (Opinion, error) {
+			if k.ID == "greedy" {
+				defer now.Add(-1)
+				peak.Store(max(peak.Load(), now.Add(1)))
+				<-end
+			}
+			return Opinion{false, "fine"}, nil
+		})})
+		of := func(id string, i int) Case {
+			k := plain(fmt.Sprint("./tool ", i))
+			k.ID, k.Container = id, id
+			return k
+		}
+		var wg sync.WaitGroup
+		var refused atomic.Int64
+		for i := range 200 {
+			wg.Go(func() {
+				if _, err := cop.Review(t.Context(), of("greedy", i)); CodeOf(err) == QueueFull {
+					refused.Add(1)
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if peak.Load() != 4 || refused.Load() != 200-4-32 {
+			t.Errorf("%d ran at once, %d were refused", peak.Load(), refused.Load())
+		}
+		for i := range 20 {
+			start := time.Now()
+			if _, err := cop.Review(t.Context(), of("calm", i)); err != nil || time.Since(start) > 0 {
+				t.Fatalf("another container: %v, after %v", err, time.Since(start))
+			}
+		}
+		close(end)
+		wg.Wait()
+		synctest.Wait()
+		if len(cop.shares) != 0 || cop.waiting.Load() != 0 {
+			t.Errorf("left in the books: %d, %d wait", len(cop.shares), cop.waiting.Load())
+		}
+	})
+}
+
 // TestClose ends what runs and what waits.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -68,6 +68,7 @@ func caseOf(r Request, judged classify.Result) cop.Case {
 		Truncated: r.Process.Truncated,
 		Taint:     cop.Taint{Corruption: slices.Contains(r.Container.Taint, "corruption"), Secret: slices.Contains(r.Container.Taint, "secret")},
 		Dir:       r.Dir,
+		ID:        r.Container.ID,
 		Container: r.Container.Name,
 		Image:     r.Container.Image,
 		Judged:    judged,

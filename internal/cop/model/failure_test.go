@@ -316,7 +316,9 @@ func TestThousand(t *testing.T) {
 			var flagged, refused, other atomic.Int64
 			for i := range 1000 {
 				wg.Go(func() {
-					got, err := reviewer.Review(t.Context(), plain(fmt.Sprint("./tool ", i)))
+					k := plain(fmt.Sprint("./tool ", i))
+					k.ID = fmt.Sprint(i) // of as many containers: one has a share of these
+					got, err := reviewer.Review(t.Context(), k)
 					switch {
 					case err == nil && got.Flagged:
 						flagged.Add(1)
