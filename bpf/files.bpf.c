@@ -487,7 +487,8 @@ static __always_inline int is_local(__u32 device, int writes, __u64 at)
 	if (major == MAJOR_TERMINAL)
 		return minor < 64; /* those from there on are serial lines */
 	if (major == MAJOR_MISC)
-		return minor == 200 || minor == 229 || minor == 232; /* TUN, FUSE, KVM */
+		return minor == 183 || minor == 200 || minor == 229 ||
+		       minor == 232; /* random numbers, TUN, FUSE, KVM */
 	if (major == MAJOR_OWN_TERMINAL)
 		return minor == 0 ||
 		       minor == 2; /* 1 is the machine's console, which may be a serial line (B126) */
@@ -546,18 +547,23 @@ struct net___set {
 	struct user_namespace___first *user_ns;
 } __attribute__((preserve_access_index));
 
+static __always_inline int is_root(void)
+{
+	struct cred___effective *cred = (void *)BPF_CORE_READ(bpf_get_current_task_btf(), cred);
+	return !BPF_CORE_READ(cred, euid.val);
+}
+
 /* may_set: the machine's settings, and those of its networks, are root's, with or without capabilities. They
  * say how the kernel answers others, and everybody can read them (B107). So do those of a network that the
  * container has entered (B144). */
 static __always_inline int may_set(struct cgroup_ctx *cx)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
-	struct cred___effective *cred = (void *)BPF_CORE_READ(t, cred);
 	struct net___set *net = (void *)BPF_CORE_READ(t, nsproxy, net_ns);
 	struct user_namespace___first *owner = BPF_CORE_READ(net, user_ns);
 	if (arriving())
 		return 1;
-	return BPF_CORE_READ(owner, parent) ? owns(cx, (__u64)owner) : BPF_CORE_READ(cred, euid.val) != 0;
+	return BPF_CORE_READ(owner, parent) ? owns(cx, (__u64)owner) : !is_root();
 }
 
 /* turns_off: without kernel.ftrace_enabled the kernel calls none of the programs at its functions (B117). No
@@ -574,7 +580,8 @@ static __always_inline int turns_off(struct proc_inode___of *file)
 }
 
 /* What is written below /proc/PID says something to that process: its user id map takes 32 bits, its time
- * offsets more (B83). inode is an inode's address. */
+ * offsets more (B83). What is neither a process's nor a setting asks something of the machine, which is
+ * root's, and the kernel's log, or others, hear of it (B128). inode is an inode's address. */
 __noinline int may_write_proc(__u64 inode)
 {
 	struct cgroup_ctx cx;
@@ -582,13 +589,11 @@ __noinline int may_write_proc(__u64 inode)
 	    (void *)inode - bpf_core_field_offset(struct proc_inode___of, vfs_inode);
 	struct hlist_node *node = BPF_CORE_READ(file, pid, tasks[0].first);
 	void *sysctl = BPF_CORE_READ(file, sysctl);
-	if (!node && !sysctl)
-		return 1;
 	judged_ctx(&cx);
 	struct policy *p = policy_of(&cx);
 	int clean = is_unrestricted(&cx) &&
 	            !(cx.guarded && p && p->mode != MODE_OBSERVE && sysctl && turns_off(file));
-	if (clean || (sysctl && may_set(&cx)))
+	if (clean || (sysctl && may_set(&cx)) || (!node && !sysctl && (arriving() || !is_root())))
 		return 1;
 	struct task_struct *t = (void *)node - bpf_core_field_offset(struct task_struct___of, pid_links);
 	if (node && inside(&cx, cgroup_of(t)))

@@ -162,6 +162,7 @@ var ways = []way{
 	{name: "B145/taken-mapped", inside: "takes_port6", outside: "takes_port"},
 	{name: "B145/joined", inside: "joins_port", outside: "joins_port"},
 	{name: "B146/route", inside: "asks_route", outside: "asks_route"},
+	{name: "B128/keyword", inside: "debug_keyword", outside: "kernel_log", root: true},
 	{name: "B113/profile", inside: "profile", outside: "kernel_log"},
 	{name: "B113/self-label", inside: "self_label", outside: "kernel_log"},
 }
@@ -467,7 +468,7 @@ except OSError as e:
 		name, number string
 		open         bool
 	}{
-		{"null", "1 3", true}, {"random", "1 8", true}, {"kmsg", "1 11", false}, {"mem", "1 1", false}, {"ttyS65", "4 129", false}, {"tty", "5 0", true}, {"ptmx", "5 2", true},
+		{"null", "1 3", true}, {"random", "1 8", true}, {"hwrng", "10 183", true}, {"kmsg", "1 11", false}, {"mem", "1 1", false}, {"ttyS65", "4 129", false}, {"tty", "5 0", true}, {"ptmx", "5 2", true},
 		{"lp9", "6 9", false}, {"tun", "10 200", true}, {"uinput", "10 223", false}, {"fuse", "10 229", true}, {"kvm", "10 232", true}, {"vhost-net", "10 238", false},
 		{"rfkill", "10 242", false}, {"event99", "13 163", false}, {"ppp", "108 0", false}, {"pcmC9D0p", "116 240", false}, {"pts", "137 99", true}, {"ttyACM9", "166 9", false},
 		{"ttyUSB9", "188 9", false}, {"usb", "189 999", false}, {"nvidia9", "195 9", true}, {"renderD129", "226 129", true}, {"card9", "226 9", false}, {"console", "5 1", false}, {"disk", "b 259 99", false}, {"accel9", "261 9", true},

@@ -838,6 +838,12 @@ def profile():
         f.write(b"changeprofile " + text)
 
 
+def debug_keyword():
+    """Asks for messages of the kernel by a word that it does not know."""
+    with open("/proc/dynamic_debug/control", "wb", buffering=0) as f:
+        f.write(text + b" x +p")
+
+
 def self_label():
     """The same by a call that Linux has since 6.8."""
     value = b"changeprofile " + text
