@@ -750,3 +750,58 @@ int weir_arrival(struct __sk_buff *skb)
 	count(COUNT_DROPPED);
 	return DENY;
 }
+
+#define IPPROTO_ICMP 1
+#define IPPROTO_ICMPV6 58
+#define SO_EE_ORIGIN_ICMP 2
+#define SO_EE_ORIGIN_ICMP6 3
+#define IP4_SOURCE 12 /* in its header */
+#define IP6_SOURCE 8
+
+struct sk_buff___error {
+	char cb[48];
+	unsigned char *head;
+	__u16 network_header;
+	__u16 protocol;
+} __attribute__((preserve_access_index));
+
+struct sock_exterr_skb___of {
+	struct {
+		__u8 ee_origin;
+	} ee;
+} __attribute__((preserve_access_index));
+
+/* What ICMP says of a packet is put into the socket's queue of errors, with what it quotes, and no check of
+ * arrivals sees it: whoever takes it out has it from who said so (B129). */
+SEC("fexit/sock_dequeue_err_skb")
+int BPF_PROG(weir_error, struct sock *sk, struct sk_buff___error *skb)
+{
+	struct cgroup_ctx cx;
+	struct dest from = {};
+	struct sock_exterr_skb___of *error = 0;
+	__u32 addr[4] = {};
+	if (!skb || outside())
+		return 0;
+	walk_current(&cx);
+	struct policy *p = policy_of(&cx);
+	if (!cx.guarded || !checks_trust(&cx, p))
+		return 0;
+	error = (void *)skb + bpf_core_field_offset(struct sk_buff___error, cb);
+	__u8 origin = BPF_CORE_READ(error, ee.ee_origin);
+	if (origin != SO_EE_ORIGIN_ICMP && origin != SO_EE_ORIGIN_ICMP6)
+		return 0;
+	int ip4 = BPF_CORE_READ(skb, protocol) == bpf_htons(ETH_P_IP);
+	void *header = BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, network_header);
+	if (!bpf_probe_read_kernel(addr, sizeof(addr), header + (ip4 ? IP4_SOURCE : IP6_SOURCE))) {
+		if (ip4)
+			set_ip4(&from, addr[0]);
+		else
+			set_ip6(&from, addr);
+		from.proto = ip4 ? IPPROTO_ICMP : IPPROTO_ICMPV6;
+		if (is_trusted(&cx, p, &from))
+			return 0;
+	}
+	if (!taint_for_peer(&cx, cx.cgroup, &from, 0, 0, 0))
+		bpf_send_signal(SIGKILL); /* before it is read */
+	return 0;
+}

@@ -315,6 +315,7 @@ func hooks() []hook {
 		fn("udp_sendmsg", "UDP of tainted containers is dropped"),
 		fn("udpv6_sendmsg", "UDP of tainted containers over IPv6 is dropped"),
 		fn("ip6_datagram_send_ctl", chosen),
+		fn("sock_dequeue_err_skb", "what untrusted hosts quote in ICMP taints nobody"),
 		fn("security_file_open", secret),
 		fn("security_inode_link", secret),
 		fn("security_inode_rename", secret),

@@ -221,6 +221,7 @@ func (e *Egress) hooks() map[string]*ebpf.Program {
 		"weir_parent": e.peers.WeirParent, "weir_acquire": e.peers.WeirAcquire, "weir_tun": e.peers.WeirTun, "weir_capable": e.peers.WeirCapable, "weir_userns": e.peers.WeirUserns, "weir_device": e.peers.WeirDevice,
 		"weir_scheduler": e.peers.WeirScheduler, "weir_nice": e.peers.WeirNice, "weir_ioprio": e.peers.WeirIoprio,
 		"weir_notes4": e.packet.WeirNotes4, "weir_notes6": e.packet.WeirNotes6, "weir_room4": e.packet.WeirRoom4, "weir_room6": e.packet.WeirRoom6,
+		"weir_error": e.packet.WeirError,
 		"weir_label": e.peers.WeirLabel, "weir_self_label": e.selfLabel.Program, "weir_splice": e.splice.Program,
 		"weir_msgctl": e.peers.WeirMsgctl, "weir_semctl": e.peers.WeirSemctl, "weir_shmctl": e.peers.WeirShmctl,
 	}

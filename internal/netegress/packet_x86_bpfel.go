@@ -259,6 +259,7 @@ const (
 	packetProgWeirArrival     = "weir_arrival"
 	packetProgWeirConnect4    = "weir_connect4"
 	packetProgWeirConnect6    = "weir_connect6"
+	packetProgWeirError       = "weir_error"
 	packetProgWeirNotes4      = "weir_notes4"
 	packetProgWeirNotes6      = "weir_notes6"
 	packetProgWeirOption      = "weir_option"
@@ -314,6 +315,7 @@ type packetProgramSpecs struct {
 	WeirArrival     *ebpf.ProgramSpec `ebpf:"weir_arrival"`
 	WeirConnect4    *ebpf.ProgramSpec `ebpf:"weir_connect4"`
 	WeirConnect6    *ebpf.ProgramSpec `ebpf:"weir_connect6"`
+	WeirError       *ebpf.ProgramSpec `ebpf:"weir_error"`
 	WeirNotes4      *ebpf.ProgramSpec `ebpf:"weir_notes4"`
 	WeirNotes6      *ebpf.ProgramSpec `ebpf:"weir_notes6"`
 	WeirOption      *ebpf.ProgramSpec `ebpf:"weir_option"`
@@ -451,6 +453,7 @@ type packetPrograms struct {
 	WeirArrival     *ebpf.Program `ebpf:"weir_arrival"`
 	WeirConnect4    *ebpf.Program `ebpf:"weir_connect4"`
 	WeirConnect6    *ebpf.Program `ebpf:"weir_connect6"`
+	WeirError       *ebpf.Program `ebpf:"weir_error"`
 	WeirNotes4      *ebpf.Program `ebpf:"weir_notes4"`
 	WeirNotes6      *ebpf.Program `ebpf:"weir_notes6"`
 	WeirOption      *ebpf.Program `ebpf:"weir_option"`
@@ -466,6 +469,7 @@ func (p *packetPrograms) Close() error {
 		p.WeirArrival,
 		p.WeirConnect4,
 		p.WeirConnect6,
+		p.WeirError,
 		p.WeirNotes4,
 		p.WeirNotes6,
 		p.WeirOption,

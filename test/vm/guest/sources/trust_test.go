@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,6 +53,7 @@ func TestDestinations(t *testing.T) {
 		{"allowed_under_secret", (*fixture).allowedUnderSecret},
 		{"arrivals", (*fixture).arrivals},
 		{"B122_other_families", (*fixture).otherFamilies},
+		{"B129_error_queue", (*fixture).errorQueue},
 		{"reload", (*fixture).reload}, // the last: another policy
 	} {
 		t.Run("G2_"+test.name, func(t *testing.T) {
@@ -329,6 +331,75 @@ func (f *fixture) arrivals(t *testing.T, s *rig.Session) {
 	}
 	if f.corrupt(t, s) {
 		t.Error("it is tainted by what never came in")
+	}
+}
+
+// errorQueue: an untrusted host says that what went to a trusted one did not arrive, and quotes what was never sent. Who reads that from
+// the socket's queue of errors is tainted.
+func (f *fixture) errorQueue(t *testing.T, s *rig.Session) {
+	const asks = `
+import select, socket, sys
+host, port, own, queue = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), socket.MSG_ERRQUEUE
+s = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_DGRAM)
+s.setsockopt(*(socket.IPPROTO_IPV6, 25) if ":" in host else (socket.IPPROTO_IP, 11), 1)
+s.bind(("", own))
+s.connect((host, port))
+s.send(b"question")
+print("asked", flush=True)
+for line in sys.stdin:
+    errors = select.poll()
+    errors.register(s, 0)
+    errors.poll()
+    print("read", s.recv(99, queue), flush=True)
+`
+	const says = `
+import socket, struct, sys
+host, own, untrusted, port, bound, text = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]), sys.argv[6].encode()
+six = ":" in host
+family, kind = (socket.AF_INET6, socket.IPPROTO_ICMPV6) if six else (socket.AF_INET, socket.IPPROTO_ICMP)
+ends = socket.inet_pton(family, own) + socket.inet_pton(family, host)
+udp = struct.pack("!HHHH", bound, port, 8 + len(text), 0) + text
+ip = struct.pack("!IHBB", 6 << 28, len(udp), 17, 64) if six else struct.pack("!BBHHHBBH", 0x45, 0, 20 + len(udp), 1, 0, 64, 17, 0)
+icmp = struct.pack("!BBHI", *(1, 3) if six else (3, 1), 0, 0) + ip + ends + udp
+if not six:
+    words = struct.unpack("!%dH" % ((len(icmp) + 1) // 2), icmp + b"\0" * (len(icmp) % 2))
+    total = sum(words)
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    icmp = icmp[:2] + struct.pack("!H", ~total & 0xffff) + icmp[4:]
+s = socket.socket(family, socket.SOCK_RAW, kind)
+s.bind((untrusted, 0))
+s.sendto(icmp, (own, 0))
+`
+	for i, v := range []struct{ host, own, untrusted string }{{trustedHost, "10.77.1.1", rig.World4}, {"fd00::9", rig.Own6, rig.World6}} {
+		if i > 0 {
+			f.sensor.Untaint(t, s.Name, "corruption")
+		}
+		at, bound := f.world.Port(), f.world.Port()
+		host := v.host
+		if i > 0 {
+			rig.Must(t, "ip -n world addr add fd00::9/128 dev lo; ip route replace fd00::9 via "+rig.World6)
+		}
+		f.world.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", at))
+		text := fmt.Sprintf("text.%d.quoted.end", at)
+		p := s.Start(t, "python3", "-c", asks, host, strconv.Itoa(at), strconv.Itoa(bound))
+		if p.WaitLine("asked", rig.Late) == "" {
+			t.Fatal(p.Wait(t))
+		}
+		if f.corrupt(t, s) {
+			t.Error("what a trusted host was asked taints")
+		}
+		r := exec.Command("ip", "netns", "exec", "world", "python3", "-c", says, host, v.own, v.untrusted, strconv.Itoa(at), strconv.Itoa(bound), text)
+		if out, err := r.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		p.Input(t, "\n")
+		if line := p.WaitLine("read", rig.Late); !strings.Contains(line, text) {
+			t.Errorf("it does not read it: %s %s", line, p.Wait(t))
+		}
+		rig.Eventually(t, "what "+v.untrusted+" quotes taints", func() bool { return f.corrupt(t, s) })
+		p.Close(t)
+		p.Wait(t)
 	}
 }
 
