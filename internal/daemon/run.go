@@ -319,8 +319,8 @@ func (d *daemon) attach(server *control.Server) error {
 		d.degraded = append(d.degraded, err.Error())
 		d.log.Note("degraded: " + strings.Join(d.degraded, "; "))
 	}
-	if err := linux.ExecWithoutArguments(); err != nil { // or a container could be the first (B125)
-		d.opts.Logger.WithError(err).Warn("use up a line of the kernel's log")
+	if err := linux.UseUpWarnings(); err != nil { // or a container could be the first (B125, B139)
+		d.opts.Logger.WithError(err).Warn("use up lines of the kernel's log")
 	}
 	cookie, err := server.Cookie()
 	if err != nil {

@@ -199,7 +199,7 @@ func TestAnswers(t *testing.T) {
 			f.sensor.WaitHook(t, s, told[w.name], before)
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_B126_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop), "B125_no_arguments": noArguments} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_B126_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop), "B125_no_arguments": noArguments, "B139_obsolete_calls": obsolete} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -335,6 +335,34 @@ func noArguments(t *testing.T, f *fixture) {
 	log := rig.Must(t, "dmesg")
 	if r.Exit != 0 || strings.Contains(log, path) || !strings.Contains(log, "with NULL argv") {
 		t.Errorf("%s: %s", r, log)
+	}
+}
+
+// obsolete: so it does with the name of the first program that makes one of these calls.
+func obsolete(t *testing.T, f *fixture) {
+	const name = "obsolete.end" // of a thread: 15 bytes at most
+	const calls = `
+import ctypes, os, socket, struct, sys
+libc = ctypes.CDLL(None)
+libc.prctl(15, sys.argv[1].encode())
+libc.syscall(216, 0, 0, 0, 0, 0)
+libc.syscall(38, 0, 0, 0)
+for version in 0x19980330, 0x20071026:
+    libc.capget(struct.pack("Ii", version, 0), ctypes.create_string_buffer(24))
+with open("/proc/self/oom_adj", "w") as f:
+    f.write("0")
+libc.socket(socket.AF_INET, 10, 0)
+libc.shmget(0, 2 << 20, 0o4600)
+`
+	r := f.tainted.Run(t, append(rig.User(), "python3", "-c", calls, name)...)
+	log := rig.Must(t, "dmesg")
+	if r.Exit != 0 || strings.Contains(log, name) {
+		t.Errorf("%s: %s", r, log)
+	}
+	for _, says := range []string{"remap_file_pages", "setitimer", "32-bit capabilities", "v2 capabilities", "oom_adj", "SOCK_PACKET", "SHM_HUGETLB"} {
+		if !strings.Contains(log, says) {
+			t.Errorf("nothing about %s: %s", says, log)
+		}
 	}
 }
 
