@@ -117,6 +117,7 @@ func (d *daemon) writers(dir string) (all []taint.Status, err error) {
 		}
 		for _, u := range unknown {
 			if u.Cgroup == st.CgroupID {
+				st.Own |= u.Bits
 				st.Taint |= u.Bits
 			}
 		}
@@ -246,7 +247,7 @@ func (d *daemon) volumeTainted(v volumes.Volume, uses []volumes.Use, records []v
 				who = u.Container
 			}
 		}
-		if i := slices.IndexFunc(writers, func(st taint.Status) bool { return st.Taint&b != 0 }); who == 0 && i >= 0 {
+		if i := slices.IndexFunc(writers, func(st taint.Status) bool { return st.Own&b != 0 }); who == 0 && i >= 0 {
 			who = writers[i].CgroupID // before it was a volume (B127)
 		}
 		if st, ok := d.state.ByCgroup(who); ok {
