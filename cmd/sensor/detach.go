@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"github.com/spf13/cobra"
@@ -14,19 +17,25 @@ import (
 	"weir/internal/control"
 	"weir/internal/daemon"
 	"weir/internal/linux"
+	"weir/internal/runner"
 	"weir/internal/taint"
 )
 
 func (s *system) detachCommand() *cobra.Command {
-	var state, pins string
+	var state, pins, set string
 	var force bool
 	cmd := &cobra.Command{
 		Use:   "detach",
 		Short: "remove everything from the kernel: nothing is denied any more",
 		Long: `Removes what a stopped sensor left in force. It refuses while a tainted container has live processes, because their egress
-would be open from then on; --force does it all the same. Taint is kept on disk, and comes back with the next weir run.`,
+would be open from then on; --force does it all the same. Taint is kept on disk, and comes back with the next weir run.
+
+--daemonset removes nothing by itself: in a pod it waits for a DaemonSet that does this on each node.`,
 		Args: args(0, 0, ""),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if set != "" {
+				return s.detachedEverywhere(cmd, set)
+			}
 			if s.euid != 0 {
 				return errRoot
 			}
@@ -53,7 +62,18 @@ would be open from then on; --force does it all the same. Taint is kept on disk,
 	f.StringVar(&state, "state", wire.State, "`directory` for what outlives a reboot")
 	f.StringVar(&pins, "pins", wire.Pins, "`directory` on a bpf file system")
 	f.BoolVar(&force, "force", false, "also when a tainted container is live: its egress is open then")
+	f.StringVar(&set, "daemonset", "", "wait until each pod of this `DaemonSet` of POD_NAMESPACE is ready, and do nothing else")
 	return cmd
+}
+
+func (s *system) detachedEverywhere(cmd *cobra.Command, set string) error {
+	o := runner.NodeOptions{Name: set, Every: time.Second}
+	if err := s.inCluster(cmd, &o, map[string]*string{"POD_NAMESPACE": &o.Space}); err != nil {
+		return err
+	}
+	ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	return runner.AwaitDaemonSet(ctx, o)
 }
 
 func (s *system) detached(done bool, pins string) error {

@@ -132,7 +132,7 @@ func TestFirstHour(t *testing.T) {
 		"memory import", "memory import s", "memory import s DIR/none --dir DIR/m", "memory import a/b DIR/note.md --dir DIR/m", "memory import s DIR --dir DIR/m", "memory list none --dir DIR/m", "memory show s --dir DIR/m", "memory show s k --dir DIR/m", "memory rm s --dir DIR/m",
 		"explain", "explain ls", "explain --table x", "classify", "classify --jsonl x", "toolcheck", "toolcheck --jsonl --rules DIR/none", "kill-switch maybe", "kill-switch on x", "kill-switch status --file DIR/none", "kill-switch status --file DIR/garbage/x", "guard --policy= -- true", "guard --cgroup=", "guard --taint= -- true", "taint --cgroup= secret", "events --file=", "events --kind=", "run --policy=", "kill-switch on --file=", "completion bash zsh", "--json=maybe status",
 		"run --degraded=maybe", "approve ID --for forever", "approve ID --for 25h", "approve ID --for 5m --who host", "top x", "top", "console --listen 0.0.0.0:1", "console", "why", "why web", "approvals", "revoke", "revoke ID", "mcp --json",
-		"hook", "hook nonsense", "hook install", "hook install vim", "shell", "shell --zz", "mcp", "node-ready", "completion tcsh",
+		"hook", "hook nonsense", "hook install", "hook install vim", "shell", "shell --zz", "mcp", "node-ready", "detach --daemonset x", "completion tcsh",
 	)
 	say(caller{stdin: "nonsense\n{\"id\":1}\n{\"id\":2,\"command\":7}\n"}, "weir classify --jsonl < lines", "classify", "--jsonl")
 	say(caller{stdin: "mode: sael\n"}, "weir policy validate - < policy", "policy", "validate", "-")

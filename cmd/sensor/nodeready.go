@@ -1,7 +1,9 @@
 package main
 
 import (
+	"maps"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -23,19 +25,9 @@ it is not. It needs a service account that may get and patch nodes and get pods,
 POD_NAMESPACE must name them.`,
 		Args: args(0, 0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			getenv := func(name string) string { return runner.Getenv(s.environ, name) }
-			for _, v := range []struct {
-				name string
-				into *string
-			}{{"NODE_NAME", &o.Node}, {"POD_NAME", &o.Pod}, {"POD_NAMESPACE", &o.Space}} {
-				if *v.into = getenv(v.name); *v.into == "" {
-					return usage(cmd, "%s is not set", v.name)
-				}
-			}
-			if err := o.InCluster(getenv, accountDir); err != nil {
+			if err := s.inCluster(cmd, &o, map[string]*string{"NODE_NAME": &o.Node, "POD_NAME": &o.Pod, "POD_NAMESPACE": &o.Space}); err != nil {
 				return err
 			}
-			o.Logf = func(format string, args ...any) { s.note("weir node-ready: "+format, args...) }
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
 			return runner.KeepNode(ctx, o)
@@ -46,4 +38,16 @@ POD_NAMESPACE must name them.`,
 	f.StringVar(&o.Taint, "taint", "weir/starting", "`key` of the node's taint")
 	f.DurationVar(&o.Every, "every", 5*time.Second, "how often it looks")
 	return cmd
+}
+
+// inCluster fills in where the API server is, and what variables of the environment name; cmd is who speaks.
+func (s *system) inCluster(cmd *cobra.Command, o *runner.NodeOptions, names map[string]*string) error {
+	getenv := func(name string) string { return runner.Getenv(s.environ, name) }
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		if *names[name] = getenv(name); *names[name] == "" {
+			return usage(cmd, "%s is not set", name)
+		}
+	}
+	o.Logf = func(format string, args ...any) { s.note(cmd.CommandPath()+": "+format, args...) }
+	return o.InCluster(getenv, accountDir)
 }

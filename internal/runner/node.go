@@ -27,7 +27,7 @@ const (
 	effect   = "NoSchedule"
 )
 
-// NodeOptions say what is kept true. All must be set.
+// NodeOptions say what is kept true, or waited for: then Node, Pod and Taint are of no account. All others must be set.
 type NodeOptions struct {
 	API    string // base URL of the API server
 	CA     string // file
@@ -35,7 +35,7 @@ type NodeOptions struct {
 	Node   string
 	Pod    string // the sensor's
 	Space  string // namespace of Pod
-	Name   string // of the sensor's container
+	Name   string // of the sensor's container, or the DaemonSet
 	Taint  string // key of the node's taint
 	Every  time.Duration
 	Logf   func(format string, args ...any)
@@ -61,8 +61,8 @@ type taint struct {
 	TimeAdded string `json:"timeAdded,omitempty"`
 }
 
-// KeepNode looks every o.Every until ctx ends. What fails is told once, and tried again.
-func KeepNode(ctx context.Context, o NodeOptions) error {
+// connect makes the client.
+func (o *NodeOptions) connect() error {
 	pem, err := os.ReadFile(o.CA)
 	if err != nil {
 		return fmt.Errorf("read the API server's certificate authority: %w", err)
@@ -72,10 +72,13 @@ func KeepNode(ctx context.Context, o NodeOptions) error {
 		return fmt.Errorf("read %s: no certificate in it", o.CA)
 	}
 	o.client = &http.Client{Timeout: requestTime, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}}
-	tick := time.NewTicker(o.Every)
-	defer tick.Stop()
-	missed, told := 0, ""
-	for {
+	return nil
+}
+
+// KeepNode looks every o.Every until ctx ends. What fails is told once, and tried again.
+func KeepNode(ctx context.Context, o NodeOptions) error {
+	missed := 0
+	return o.each(ctx, func() (bool, error) {
 		ready, err := o.ready(ctx)
 		if err == nil && ready {
 			missed = 0
@@ -85,7 +88,54 @@ func KeepNode(ctx context.Context, o NodeOptions) error {
 				err = o.set(ctx, true)
 			}
 		}
-		if ctx.Err() != nil {
+		return false, err
+	})
+}
+
+// AwaitDaemonSet looks every o.Every until each node that shall have a pod of o.Space's DaemonSet o.Name has a ready one, and tells how
+// many have. What fails is told once, and tried again.
+func AwaitDaemonSet(ctx context.Context, o NodeOptions) error {
+	told := ""
+	err := o.each(ctx, func() (bool, error) {
+		var set struct {
+			Metadata struct {
+				Generation int64 `json:"generation"`
+			} `json:"metadata"`
+			Status struct {
+				Observed int64 `json:"observedGeneration"`
+				Want     int   `json:"desiredNumberScheduled"`
+				Ready    int   `json:"numberReady"`
+			} `json:"status"`
+		}
+		if err := o.do(ctx, http.MethodGet, "/apis/apps/v1/namespaces/"+url.PathEscape(o.Space)+"/daemonsets/"+url.PathEscape(o.Name), nil, &set); err != nil {
+			return false, err
+		}
+		if set.Status.Observed < set.Metadata.Generation {
+			return false, nil
+		}
+		if now := fmt.Sprintf("%s: %d of %d nodes are done", o.Name, set.Status.Ready, set.Status.Want); now != told {
+			o.Logf("%s", now)
+			told = now
+		}
+		return set.Status.Ready >= set.Status.Want, nil
+	})
+	if err == nil && ctx.Err() != nil {
+		err = fmt.Errorf("%s: ended before every node was done", o.Name)
+	}
+	return err
+}
+
+// each calls do every o.Every until that is done or ctx ends.
+func (o *NodeOptions) each(ctx context.Context, do func() (bool, error)) error {
+	if err := o.connect(); err != nil {
+		return err
+	}
+	tick := time.NewTicker(o.Every)
+	defer tick.Stop()
+	told := ""
+	for {
+		done, err := do()
+		if done || ctx.Err() != nil {
 			return nil
 		}
 		if now := fmt.Sprint(err); err != nil && now != told {

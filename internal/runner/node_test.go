@@ -28,6 +28,8 @@ type cluster struct {
 	version  int
 	conflict int // patches to refuse
 	forbid   bool
+	observed int // generation of the DaemonSet, of 2; of its pods on 3 nodes, those that are ready
+	pods     int
 	asked    []string
 }
 
@@ -79,6 +81,11 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.taints = patch.Spec.Taints
 		c.version++
 		w.Write([]byte("{}"))
+	case "GET /apis/apps/v1/namespaces/weir/daemonsets/weir-detach":
+		json.NewEncoder(w).Encode(map[string]any{
+			"metadata": map[string]any{"generation": 2},
+			"status":   map[string]any{"observedGeneration": c.observed, "desiredNumberScheduled": 3, "numberReady": c.pods},
+		})
 	default:
 		fail(http.StatusNotFound, request)
 	}
@@ -110,8 +117,24 @@ func (c *cluster) tainted() bool {
 	return slices.ContainsFunc(c.taints, func(t taint) bool { return t.Key == "weir/starting" })
 }
 
-// serve starts an API server, and Keep for as long as t runs; what it says is returned.
+// serve starts an API server, and KeepNode for as long as t runs; what it says is returned.
 func serve(t *testing.T, c *cluster) func() string {
+	t.Helper()
+	o, said := options(t, c)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() { ended <- KeepNode(ctx, o) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return said
+}
+
+// options start an API server, and find it; and there is what was said.
+func options(t *testing.T, c *cluster) (NodeOptions, func() string) {
 	t.Helper()
 	server := httptest.NewTLSServer(c)
 	t.Cleanup(server.Close)
@@ -137,16 +160,7 @@ func serve(t *testing.T, c *cluster) func() string {
 	if err := o.InCluster(func(name string) string { return env[name] }, dir); err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error)
-	go func() { ended <- KeepNode(ctx, o) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	return func() string {
+	return o, func() string {
 		mu.Lock()
 		defer mu.Unlock()
 		return said.String()
@@ -192,6 +206,42 @@ func TestForbidden(t *testing.T) {
 	c.until(t, "it tries again", func() bool { return len(c.asked) > 12 })
 	if want := "PATCH /api/v1/nodes/n: 403 Forbidden: nodes is forbidden\n"; said() != want {
 		t.Errorf("it said %q, want %q", said(), want)
+	}
+}
+
+// Pods that another generation of the set had do not count, and who is ended before all are ready says so.
+func TestAwaitDaemonSet(t *testing.T) {
+	c := &cluster{observed: 1, pods: 3}
+	o, said := options(t, c)
+	o.Name = "weir-detach"
+	await := func(ctx context.Context) <-chan error {
+		ended := make(chan error, 1)
+		go func() { ended <- AwaitDaemonSet(ctx, o) }()
+		return ended
+	}
+	ended := await(t.Context())
+	c.until(t, "it looks again", func() bool { return len(c.asked) > 2 })
+	if said() != "" {
+		t.Errorf("it said %q of another generation", said())
+	}
+	c.set(func() { c.observed, c.pods = 2, 2 })
+	want := "weir-detach: 2 of 3 nodes are done\n"
+	c.until(t, "it tells of two", func() bool { return said() == want })
+	c.set(func() { c.pods = 3 })
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if want += "weir-detach: 3 of 3 nodes are done\n"; said() != want {
+		t.Errorf("it said %q, want %q", said(), want)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	c.set(func() { c.pods = 1 })
+	ended = await(ctx)
+	want += "weir-detach: 1 of 3 nodes are done\n"
+	c.until(t, "it tells of one", func() bool { return said() == want })
+	stop()
+	if err := <-ended; err == nil || err.Error() != "weir-detach: ended before every node was done" {
+		t.Errorf("ended early: %v", err)
 	}
 }
 
