@@ -6,6 +6,7 @@
 package fleet
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
@@ -142,12 +143,12 @@ func (s Statement) counts(roles []string, node, every string, now time.Time) err
 
 func clock(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Node is what the policy calls this node, or the host's name.
+// Node is what the policy calls this node, or NODE_NAME, which a pod has of Kubernetes (its host's name is the pod's), or the host's name.
 func Node(p policy.Fleet) (string, error) {
-	if p.Node != "" {
-		return p.Node, nil
+	name, err := cmp.Or(p.Node, os.Getenv("NODE_NAME")), error(nil)
+	if name == "" {
+		name, err = os.Hostname()
 	}
-	name, err := os.Hostname()
 	if err == nil && !policy.IsNode(name) {
 		err = fmt.Errorf("a fleet cannot call it %s", strict.Quote(name))
 	}

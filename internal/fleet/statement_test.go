@@ -3,6 +3,7 @@ package fleet
 import (
 	"crypto/ed25519"
 	"encoding/base64"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -137,6 +138,20 @@ func TestOpen(t *testing.T) {
 		}
 		if _, err := Open(was, p, "n1", now); err != nil {
 			t.Errorf("%s: as it was: %v", name, err)
+		}
+	}
+}
+
+// The policy's name counts before NODE_NAME, and that before the host's.
+func TestNode(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ policy, environment, want string }{{"a", "b", "a"}, {"", "b", "b"}, {"", "", host}, {"", "no name", ""}} {
+		t.Setenv("NODE_NAME", c.environment)
+		if got, err := Node(policy.Fleet{Node: c.policy}); got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%+v: %q, %v", c, got, err)
 		}
 	}
 }

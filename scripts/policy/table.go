@@ -71,7 +71,7 @@ var table = map[string]row{
 	"control.look":                   {Means: "groups of the host whose members may see what is: status, containers, questions, approvals, and the event log with its command lines; up to 16. Everybody else but root cannot connect to the control socket"},
 	"control.answer":                 {Means: "groups whose members may also answer questions (but `--for key`) and end approvals, see [approvals.md](approvals.md#who-may-answer)"},
 	"control.taint":                  {Means: "groups whose members may also taint containers; clearing taint, the mode and the policy are root's"},
-	"fleet.node":                     {Means: "what this node is called in answers and orders that are signed for it, see [fleet.md](fleet.md)", Default: "the host's name"},
+	"fleet.node":                     {Means: "what this node is called in answers and orders that are signed for it, see [fleet.md](fleet.md)", Default: "`NODE_NAME` of the environment, as pods have it, or the host's name"},
 	"fleet.operators":                {Means: "whose signed answers and orders count, whoever brings them; up to 256. Each has a `name`, the public `key` that `weir-fleet operator add` has printed, and `roles`: `answer` approves and denies questions, `seal` sets the mode `seal`, `mode` sets any mode, `policy` replaces the policy"},
 	"fleet.two_people":               {Means: "two operators, not one, have to approve what a container with both bits asks, each with their own signature ([fleet.md](fleet.md#two-people))"},
 	"fleet.identity":                 {Means: "whether taint follows a pod, by its UID, or a container, by its runtime's id, to other nodes, over `weir-fleet` ([fleet.md](fleet.md#containers-that-move))"},
