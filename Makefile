@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all go build test ready unit units screens browser vm images agents clients bypasses failures load model lint generate corpus shells long fuzz demo bench release release-test clean distclean
+.PHONY: all go build test ready unit units screens browser vm images agents clients bypasses failures load model lint generate chart corpus shells long fuzz demo bench release release-test clean distclean
 
 all: build
 
@@ -93,6 +93,9 @@ generate: ## the BPF objects and their Go types
 	scripts/packages generate
 	$(GO) generate ./...
 
+chart: go ## deploy/kubernetes/weir.yaml anew, from the chart; and what Helm, Kubernetes' types and Pod Security say of it
+	cd scripts/chart && $(GO) run . && $(GO) test .
+
 corpus: ## the command classifier and the guard on labelled commands: make corpus CORPORA=DIR
 	@$(GO) run ./scripts/corpus "$(CORPORA)"
 
@@ -112,7 +115,7 @@ bench: images browser ## what Weir costs: a table, and bench/results.json
 	$(GO) test -run '^$$' -bench Question -benchtime 20x ./internal/daemon
 	$(GO) test -run '^$$' -bench 'Scrub|Fetch|Preview' ./internal/redact ./internal/vault ./internal/memory
 
-release: ## dist: static programs, deb and rpm, the image's root, policies, units, manifests, manual, bill of materials, checksums
+release: ## dist: static programs, deb and rpm, the image's root, policies, units, manifests, chart, manual, bill of materials, checksums
 	scripts/release
 
 # Of the last commit, in clones of it. The debs are installed, upgraded, removed and purged in VMs of Debian 12 and 13.
@@ -120,6 +123,7 @@ release-test: export VMTEST_DEBS = $(CURDIR)/.cache/debs
 release-test: images ## the release is the same when it is built twice, its packages are clean, and live through their life
 	scripts/vm containers13
 	scripts/packages release
+	cd scripts/chart && $(GO) test -count=1 .
 	cd scripts/pack && $(GO) test -count=1 -timeout 60m .
 	$(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/[^/]*/deb'
 

@@ -3,8 +3,10 @@ package deploy
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path"
@@ -76,6 +78,33 @@ func read(t *testing.T) manifests {
 		}
 	}
 	return all
+}
+
+// The manifest is what the chart renders to: scripts/chart, which has Helm, compares them; here it is only that nobody forgot to make it anew.
+func TestManifestIsOfTheChart(t *testing.T) {
+	h := sha256.New()
+	err := filepath.WalkDir("chart/weir", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel("chart/weir", file)
+		if err != nil {
+			return err
+		}
+		data, err := os.ReadFile(file)
+		fmt.Fprintf(h, "%s %d\n%s", name, len(data), data)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("kubernetes/weir.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("sha256 %x\n", h.Sum(nil)); !strings.Contains(string(text), want) {
+		t.Errorf("kubernetes/weir.yaml was made of another chart, which is now %s: run make chart", strings.TrimSpace(want))
+	}
 }
 
 func get[T any](t *testing.T, m manifests, name string) T {

@@ -117,6 +117,16 @@ func TestRelease(t *testing.T) {
 			t.Errorf("changed sums have a signature: %s", out)
 		}
 	})
+	t.Run("chart", func(t *testing.T) {
+		version := strings.Fields(string(first["VERSION"]))[1]
+		text := must(t, "", "tar", "xzOf", one("weir-*.tgz"), "weir/Chart.yaml")
+		if want := "\nversion: " + strings.TrimPrefix(version, "v") + "\nappVersion: " + strings.ReplaceAll(version, "+", "-") + "\n"; !strings.Contains(text, want) {
+			t.Errorf("want %s in %s", want, text)
+		}
+	})
+	t.Run("image", func(t *testing.T) {
+		holds(t, must(t, "", "tar", "tf", filepath.Join(dist, "weir-root.tar")), "./usr/local/bin/weir\n", "./usr/local/bin/weir-hook\n", "./usr/local/bin/weir-fleet\n", "./etc/ssl/certs/ca-certificates.crt\n")
+	})
 	t.Run("lintian", func(t *testing.T) {
 		if out := must(t, "", "lintian", "--allow-root", "--fail-on=error,warning", "--tag-display-limit=0", deb); strings.TrimSpace(out) != "" {
 			t.Error(out)
