@@ -83,10 +83,10 @@ var installs = map[string]struct {
 		holds:  []string{"containerd: /run/containerd/containerd.sock", "nri: /run/nri/nri.sock", "mountPath: /run/nri\n", "- CHOWN\n"},
 	},
 	"metrics": {
-		values: "metrics: {secret: weir-metrics, podMonitor: {enabled: true, labels: {release: prometheus}}}\n" +
+		values: "metrics: {secret: weir-metrics, podMonitor: {enabled: true, labels: {release: prometheus}}, alerts: {enabled: true, labels: {release: prometheus}}, dashboard: {enabled: true}}\n" +
 			"networkPolicy: {enabled: true, from: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: monitoring}}}]}",
-		more:  []string{"PodMonitor weir", "NetworkPolicy weir"},
-		holds: []string{"listen: 0.0.0.0:9464", "token_file: /etc/weir-metrics/token", "containerPort: 9464", "- {port: metrics, protocol: TCP}", "release: prometheus"},
+		more:  []string{"PodMonitor weir", "PrometheusRule weir", "ConfigMap weir-dashboard", "NetworkPolicy weir"},
+		holds: []string{"listen: 0.0.0.0:9464", "token_file: /etc/weir-metrics/token", "containerPort: 9464", "- {port: metrics, protocol: TCP}", "release: prometheus", "{{ $labels.instance }}", "grafana_dashboard: \"1\""},
 	},
 	"metrics over IPv6": {values: "metrics: {secret: weir-metrics, address: '[::]', port: 9000}", holds: []string{"'[::]:9000'", "containerPort: 9000"}},
 	"network": {
@@ -122,7 +122,7 @@ func object(t *testing.T, text string) (string, any) {
 		"v1 ConfigMap": new(core.ConfigMap), "v1 ServiceAccount": new(core.ServiceAccount), "apps/v1 DaemonSet": new(apps.DaemonSet), "batch/v1 Job": new(batch.Job),
 		"rbac.authorization.k8s.io/v1 ClusterRole": new(rbac.ClusterRole), "rbac.authorization.k8s.io/v1 ClusterRoleBinding": new(rbac.ClusterRoleBinding),
 		"rbac.authorization.k8s.io/v1 Role": new(rbac.Role), "rbac.authorization.k8s.io/v1 RoleBinding": new(rbac.RoleBinding),
-		"networking.k8s.io/v1 NetworkPolicy": new(network.NetworkPolicy), "monitoring.coreos.com/v1 PodMonitor": new(monitoring.PodMonitor),
+		"networking.k8s.io/v1 NetworkPolicy": new(network.NetworkPolicy), "monitoring.coreos.com/v1 PodMonitor": new(monitoring.PodMonitor), "monitoring.coreos.com/v1 PrometheusRule": new(monitoring.PrometheusRule),
 	}[head.APIVersion+" "+head.Kind]
 	if !ok {
 		t.Fatalf("unexpected %s %s", head.APIVersion, head.Kind)
