@@ -160,7 +160,7 @@ func (s *Server) runHook(ctx context.Context, path string, question []byte) (hoo
 	if err := dec.Decode(&answer); err != nil {
 		return hookOutput{}, fmt.Errorf(`read its answer: %w: print {} or {"decision":"deny","reason":"…"}`, err)
 	}
-	if dec.More() {
+	if !ended(dec) {
 		return hookOutput{}, errors.New("it printed more than one answer")
 	}
 	switch answer.Decision {

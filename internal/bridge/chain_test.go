@@ -49,6 +49,7 @@ func TestChainG18(t *testing.T) {
 		"unknown decision": {map[string]string{"a": `echo '{"decision":"maybe"}'`}, "(a) does not work", ""},
 		"unknown key":      {map[string]string{"a": `echo '{"decide":"deny"}'`}, "(a) does not work", ""},
 		"two answers":      {map[string]string{"a": "echo '{}{}'"}, "(a) does not work", ""},
+		"a bracket more":   {map[string]string{"a": "echo '{}}'"}, "(a) does not work", ""},
 		"endless":          {map[string]string{"a": "while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done"}, "(a) does not work", ""},
 		"broken, deny":     {map[string]string{"a": "exit 1", "b": denying("later")}, "(a) does not work", "later"},
 		"reads its input":  {map[string]string{"a": `grep -q '"event":"before_tool_use","tool_name":"Bash","tool_input":{"command":"curl x"}' && ` + denying("seen") + " || " + none}, "seen", "seen"},

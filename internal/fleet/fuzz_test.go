@@ -18,6 +18,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add(`{"node":"n1","signed":"2026-11-26T12:00:00Z","expires":"2026-11-26T12:05:00Z","question":"abc234","answer":"approve"}`, "x", "y")
 	f.Add(`{"node":"weir/*","signed":"2026-11-26T12:00:00Z","expires":"2026-12-26T12:00:00Z","mode":"seal"}`, "", "")
 	f.Add(`{"node":"n1","node":"n2","signed":"2026-11-26T12:00:00Z","expires":"2026-11-26T12:05:00Z","mode":"observe"}`, "", "")
+	f.Add(`{"node":"weir/*","signed":"2026-11-26T12:00:00Z","expires":"2026-11-27T12:00:00Z","policy":"mode: observe"}`, "", "")
 	f.Add(`{"Node":"n1"} {}`, "?", "AAAA")
 	key := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 	p := policy.Fleet{Prefix: "weir", Operators: []policy.Operator{{Name: "alice", Key: public(key), Roles: []string{policy.RoleAnswer, policy.RoleSeal}}}}
@@ -40,7 +41,7 @@ func FuzzOpen(f *testing.F) {
 			most = MostSeal
 		}
 		switch {
-		case s.By != "alice" || (s.Mode == "") == (s.Question == "") || s.Mode != "" && s.Mode != string(policy.Seal) || s.Mode == "" && s.Answer != Approve && s.Answer != Deny,
+		case s.By != "alice" || s.Policy != "" || (s.Mode == "") == (s.Question == "") || s.Mode != "" && s.Mode != string(policy.Seal) || s.Mode == "" && s.Answer != Approve && s.Answer != Deny,
 			s.Node != "n1" && (s.Mode == "" || s.Node != "weir/*"), !s.Expires.After(now), s.Signed.After(now.Add(Skew)), s.Expires.Sub(s.Signed) > most, len(s.Why) > maxWhy:
 			t.Fatalf("%+v counts", s)
 		}
