@@ -135,7 +135,7 @@ func (s *Folders) attend(ctx context.Context, id string, f *Folder) {
 	logger := s.logger.WithField("container", id)
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		(&box{Folder: f, container: id, answer: s.answer, logger: logger, long: []chan struct{}{make(chan struct{}, 1), s.long}, alone: func() bool { return s.alone(f.key) }}).serve(ctx, changed)
+		(&box{Folder: f, container: id, answer: s.answer, logger: logger, long: []chan struct{}{make(chan struct{}, maxFolderOwn), s.long}, alone: func() bool { return s.alone(f.key) }}).serve(ctx, changed)
 	})
 	defer serving.Wait()
 	defer cancel()

@@ -165,6 +165,9 @@ func (s *Server) gate(ctx context.Context, c *called) string {
 	if reason, ok := s.owned(c); ok {
 		return reason // who serves the tool asks, when the call is made
 	}
+	if free, ok := ctx.Value(judged{}).(func()); ok {
+		free()
+	}
 	c.who.Process.Dir = c.dir
 	r := gate.Request{Person: c.command != "" && gitguard.Pushes(c.command), Container: c.who.Container, TaintRead: c.who.TaintRead, Process: c.who.Process, Command: c.command, Dir: c.dir, Git: gitguard.Repositories(c.who.Process.PID, c.who.Process.Start), Ask: gate.Command, Mode: c.who.Mode, AskFlagged: c.who.AskFlagged, Policy: c.who.Policy}
 	if c.confirm && c.who.Mode != "observe" {

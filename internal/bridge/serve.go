@@ -20,7 +20,8 @@ const (
 	maxFolderFlight = 16       // requests of one folder that wait for their answers
 	maxAnswers      = 256      // answers in a folder that nobody has taken: then no request is
 	maxFolderShort  = 16 << 10 // bytes of a request that needs no room of its own
-	maxFolderLong   = 16       // longer requests at once, of all folders: of each one
+	maxFolderOwn    = 4        // longer requests of one folder at once: what the host keeps of it while people are asked
+	maxFolderLong   = 16       // of all folders, until people are asked
 )
 
 const (
@@ -39,13 +40,16 @@ const (
 // Answer decides on one request of a container.
 type Answer func(ctx context.Context, container string, request []byte) wire.Answer
 
+// judged is the key of what a context calls before somebody is asked: it gives back the room that all share.
+type judged struct{}
+
 // box is a folder that is served.
 type box struct {
 	*Folder
 	container string
 	answer    Answer
 	logger    logrus.FieldLogger
-	long      []chan struct{} // its own and what all share: taken by each long request
+	long      []chan struct{} // its own and, last, what all share: taken by each long request
 	alone     func() bool     // nobody else has this folder
 
 	waiting []string // ids that were found and have not begun
@@ -230,7 +234,9 @@ func (b *box) read(ctx context.Context, id string) (wire.Answer, error) {
 		for _, room := range b.long {
 			select {
 			case room <- struct{}{}:
-				defer func() { <-room }()
+				free := sync.OnceFunc(func() { <-room })
+				defer free()
+				ctx = context.WithValue(ctx, judged{}, free) // what all share, in the end
 			case <-ctx.Done():
 				return wire.Answer{}, ctx.Err()
 			}

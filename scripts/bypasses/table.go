@@ -148,7 +148,7 @@ var table = []bypass{
 	{"B149", "Root writes a search suffix before the taint: an allowed or approved name without a dot leads below it.", "Where the policy lists the name servers, names are looked up as they are judged and shown."},
 	{"B150", "A parent executes something while so much else is executed that this is lost: it is shown, and approved, as what it ran before.", "What a process executed is not believed once something newer may have been lost."},
 	{"B151", "On the screen of `weir-fleet`, a long command goes on in lines that look like the question's own, or pushes these off the screen.", "Lines are folded as by `weir`, and both tell what is above the screen."},
-	{"B152", "One container's long requests in its folder wait for a person, and no other container's is read meanwhile.", "Each folder has room for one at a time."},
+	{"B152", "One container's long requests in its folder wait for a person, and no other container's is read meanwhile.", "Each folder has room for four, and what all share is free again while a person is asked."},
 	{"B153", "One container calls 10,000 prompts by names of its own, and no other recalls from the memory any more.", "Turns are counted for each container by itself, and its oldest is forgotten."},
 	{"B155", "One container asks for so many reviews at once that no other's command is reviewed in time.", "A container has half of the reviews that run, and a quarter of those that wait."},
 	{"B156", "The name of a model that searches is written with escapes (`\\u002dsearch`), or in capitals.", "The name is compared as the service reads it."},
