@@ -23,8 +23,9 @@ type Options struct {
 	Policy  func() policy.Policy
 	Parents func() []string // guarded parents, paths below the cgroup root
 	State   *taint.State
-	// Elsewhere is what a container was tainted with on other machines, and why it is thought so; begins: its own program did not run yet.
-	Elsewhere func(o taint.Origin, begins bool) (bits taint.Bits, why string)
+	// Elsewhere is what a container was tainted with on other machines, and why it is thought so; begins: its own program did not run yet. With
+	// wait it may take a moment until somebody tells.
+	Elsewhere func(o taint.Origin, begins, wait bool) (bits taint.Bits, why string)
 
 	Guard   func(path string) error                       // attaches what one cgroup needs that is a container by itself
 	Taint   func(taint.Change) (taint.Status, error)      // puts taint in force: kernel, disk, sockets, log
@@ -243,20 +244,25 @@ func (k *Keeper) take(c Container) (*entry, error) {
 	}
 	bits |= k.State.Stored(origin(c))
 	why := "containers.match: " + e.rule.String()
-	if c.PID != 0 && e.applied == c.PID {
-		bits = 0
-	} else if more, because := k.Elsewhere(origin(c), !c.Running); more&^bits != 0 {
-		bits, why = bits|more, because
-	}
 	switch {
-	case c.PID == 0 && bits == 0 && !e.alone:
 	case c.PID == 0:
-		err = k.State.Expect(k.described(e), bits, "policy", why)
+		if more, because := k.Elsewhere(origin(c), true, false); more&^bits != 0 {
+			bits, why = bits|more, because
+		}
+		if bits != 0 || e.alone {
+			err = k.State.Expect(k.described(e), bits, "policy", why)
+		}
 		if err == nil && e.alone {
 			err = k.prepare(e)
 		}
+	case e.applied == c.PID:
+		err = k.admit(e, 0, why)
 	default:
-		if err = k.admit(e, bits, why); err == nil {
+		if err = k.admit(e, bits, why); err == nil { // what is known is in force meanwhile, and what is told too late finds the container
+			more, because := k.Elsewhere(origin(c), !c.Running, true)
+			err = k.admit(e, more, because)
+		}
+		if err == nil {
 			e.applied = c.PID
 		}
 	}

@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 const (
 	maxWanted  = 4096                   // identities that nobody has told of yet
+	maxAsked   = 16                     // that a link is asked about at once: it tells when it has looked for all of them
 	wantedTime = 500 * time.Millisecond // for a link that is there to tell: a runtime waits 1.5 s for all that is done before a start
 	linkBack   = time.Second            // a link comes again within it, or it is away
 	linkStays  = 5 * time.Second        // while nothing is wanted
@@ -25,6 +25,7 @@ const (
 type inquiries struct {
 	mu     sync.Mutex
 	links  int       // that wait for what is wanted
+	late   bool      // somebody waited in vain since anything was told: nobody else waits
 	back   time.Time // until when one that waited comes again
 	wanted map[string]*inquiry
 	taken  map[string][]*inquiry // that a link finds out now: who asks later must not get what it found before
@@ -33,13 +34,14 @@ type inquiries struct {
 
 // inquiry is about one identity.
 type inquiry struct {
+	waits bool          // somebody does: it is asked first
 	told  chan struct{} // closed: the others are set
 	bits  taint.Bits
 	nodes string
 }
 
 // want asks about an identity, and says whether a link is there to tell; nil: there is no room.
-func (m *inquiries) want(identity string) (q *inquiry, there bool) {
+func (m *inquiries) want(identity string, waits bool) (q *inquiry, there bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.wanted == nil {
@@ -53,7 +55,10 @@ func (m *inquiries) want(identity string) (q *inquiry, there bool) {
 			m.news = nil
 		}
 	}
-	return q, q != nil && (m.links > 0 || time.Now().Before(m.back))
+	if q != nil {
+		q.waits = q.waits || waits
+	}
+	return q, q != nil && !m.late && (m.links > 0 || time.Now().Before(m.back))
 }
 
 // tell answers what was taken, and says whether that was anything.
@@ -62,6 +67,7 @@ func (m *inquiries) tell(one control.Elsewhere, bits taint.Bits) bool {
 	defer m.mu.Unlock()
 	all := m.taken[one.Identity]
 	delete(m.taken, one.Identity)
+	m.late = m.late && len(all) == 0
 	for _, q := range all {
 		q.bits, q.nodes = bits, strings.Join(one.Nodes, ", ")
 		close(q.told)
@@ -69,7 +75,14 @@ func (m *inquiries) tell(one control.Elsewhere, bits taint.Bits) bool {
 	return len(all) > 0
 }
 
-// wait returns what is wanted, once something is, or nothing after some time.
+// missed says that somebody waited in vain.
+func (m *inquiries) missed(q *inquiry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.late, q.waits = true, false
+}
+
+// wait returns some of what is wanted, once something is, or nothing after some time.
 func (m *inquiries) wait(ctx context.Context) []string {
 	late := time.After(linkStays)
 	m.mu.Lock()
@@ -99,25 +112,39 @@ func (m *inquiries) wait(ctx context.Context) []string {
 		m.taken[identity] = append(m.taken[identity], q)
 	}
 	clear(m.wanted)
-	return slices.Sorted(maps.Keys(m.taken))
+	// Those for which somebody waits come first, and the others in no order: what a link fails to find must not keep it from the rest.
+	var first, others []string
+	for identity, all := range m.taken {
+		if slices.ContainsFunc(all, func(q *inquiry) bool { return q.waits }) {
+			first = append(first, identity)
+		} else {
+			others = append(others, identity)
+		}
+	}
+	first = append(first, others...)
+	return first[:min(len(first), maxAsked)]
 }
 
 // elsewhere is what a container was tainted with on other nodes, and why that is known. One that begins, and of which nobody tells, has what the
 // policy says of unknown ones; what is told later is added.
-func (d *daemon) elsewhere(o taint.Origin, begins bool) (bits taint.Bits, why string) {
+func (d *daemon) elsewhere(o taint.Origin, begins, wait bool) (bits taint.Bits, why string) {
 	p, identity := d.policies.Base().Fleet, o.Identity()
 	if !p.Identity || identity == "" {
 		return 0, ""
 	}
-	q, there := d.inquiries.want(identity)
+	q, there := d.inquiries.want(identity, begins && wait)
 	if !begins {
 		return 0, "" // it has what is known of it
 	}
-	if there {
+	switch {
+	case there && !wait:
+		return 0, "" // somebody will tell
+	case there:
 		select {
 		case <-q.told:
 			return q.bits, "had it on " + q.nodes
 		case <-time.After(wantedTime):
+			d.inquiries.missed(q)
 		}
 	}
 	bits, err := taint.StartBits(p.Unknown)
@@ -141,6 +168,9 @@ func (d *daemon) Moved(ctx context.Context, told []control.Elsewhere) ([]string,
 		for _, st := range d.state.List() { // what runs by now
 			if st.Origin.Identity() == one.Identity && bits&^st.Taint != 0 && st.CgroupID != 0 {
 				_, err := d.taint(taint.Change{Container: st.ID, Bits: bits, Source: "fleet", By: "fleet", Why: "had it on " + strings.Join(one.Nodes, ", ")})
+				if err != nil {
+					d.inquiries.want(one.Identity, false) // it is told again
+				}
 				errs = append(errs, err)
 			}
 		}

@@ -574,7 +574,7 @@ func (n *linked) follows() {
 func (n *linked) begins(o taint.Origin) (taint.Bits, string) {
 	n.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-		if bits, why := n.elsewhere(o, true); !strings.Contains(why, "nobody tells") {
+		if bits, why := n.elsewhere(o, true, true); !strings.Contains(why, "nobody tells") {
 			return bits, why
 		}
 	}
@@ -596,7 +596,7 @@ func TestLinkMoved(t *testing.T) {
 	h.init()
 	a, b := newLinked(t, h, "n1"), newLinked(t, h, "n2")
 	pod, web := taint.Origin{PodUID: "7c0f"}, taint.Origin{Namespace: "default", ID: "web"}
-	if bits, why := b.elsewhere(pod, true); bits != 0 || why != "" {
+	if bits, why := b.elsewhere(pod, true, true); bits != 0 || why != "" {
 		t.Errorf("it is off: %v, %s", bits, why)
 	}
 	b.follows()
@@ -606,13 +606,19 @@ func TestLinkMoved(t *testing.T) {
 			want = 0
 		}
 		began := time.Now()
-		if bits, why := b.elsewhere(o, true); bits != want || time.Since(began) > wantedTime {
+		if bits, why := b.elsewhere(o, true, true); bits != want || time.Since(began) > wantedTime {
 			t.Errorf("%s: %v, %s after %v", name, bits, why, time.Since(began))
 		}
 	}
-	if bits, why := b.elsewhere(pod, false); bits != 0 {
+	if bits, why := b.elsewhere(pod, false, true); bits != 0 {
 		t.Errorf("what runs has what is known of it: %v, %s", bits, why)
 	}
+
+	b.inquiries.links++ // which is slow
+	if bits, why := b.elsewhere(pod, true, false); bits != 0 {
+		t.Errorf("before it has a process it has what is known of it: %v, %s", bits, why)
+	}
+	b.inquiries.links--
 
 	a.link()
 	b.link()
@@ -714,7 +720,7 @@ func TestLinkMoved(t *testing.T) {
 	// The servers are away.
 	h.end()
 	b.says("disconnected")
-	if bits, why := b.elsewhere(pod, true); bits != taint.Corruption || !strings.Contains(why, "nobody tells") {
+	if bits, why := b.elsewhere(pod, true, true); bits != taint.Corruption || !strings.Contains(why, "nobody tells") {
 		t.Errorf("%v, %s", bits, why)
 	}
 }
@@ -722,15 +728,15 @@ func TestLinkMoved(t *testing.T) {
 // TestInquiries: who asks while a link looks gets what it finds afterwards, and what was not answered is asked again.
 func TestInquiries(t *testing.T) {
 	var m inquiries
-	first, there := m.want("pod 1")
+	first, there := m.want("pod 1", false)
 	if there {
 		t.Error("a link is there")
 	}
-	same, _ := m.want("pod 1")
+	same, _ := m.want("pod 1", false)
 	if got := m.wait(t.Context()); !slices.Equal(got, []string{"pod 1"}) || same != first {
 		t.Errorf("%q", got)
 	}
-	later, there := m.want("pod 1")
+	later, there := m.want("pod 1", false)
 	if later == first || !there {
 		t.Errorf("an inquiry that was taken takes more; there %t", there)
 	}
@@ -750,13 +756,38 @@ func TestInquiries(t *testing.T) {
 	if got := m.wait(ended(t)); len(got) != 0 {
 		t.Errorf("%q", got)
 	}
+
+	// After somebody waited in vain nobody waits until something is told.
+	missed, _ := m.want("pod 1", true)
+	m.missed(missed)
+	if _, there := m.want("pod 2", false); there {
+		t.Error("the next waits, too")
+	}
+	m.wait(t.Context())
+	m.tell(control.Elsewhere{Identity: "pod 3"}, 0)
+	if _, there := m.want("pod 2", false); there {
+		t.Error("what nobody asked about was told")
+	}
+	m.tell(control.Elsewhere{Identity: "pod 1"}, 0)
+	if _, there := m.want("pod 2", false); !there {
+		t.Error("nobody waits any more")
+	}
+
+	// A link is asked about few at once, and first about those for which somebody waits.
+	for i := range 10 * maxAsked {
+		m.want(strconv.Itoa(i), i == maxAsked)
+	}
+	if got := m.wait(t.Context()); len(got) != maxAsked || got[0] != strconv.Itoa(maxAsked) {
+		t.Errorf("%q", got)
+	}
+	m = inquiries{}
 	for i := range maxWanted {
-		if q, _ := m.want(strconv.Itoa(i)); q == nil {
+		if q, _ := m.want(strconv.Itoa(i), false); q == nil {
 			t.Fatalf("there is no room for %d", i)
 		}
 	}
 	m.wait(t.Context())
-	if q, there := m.want("one too many"); q != nil || there {
+	if q, there := m.want("one too many", false); q != nil || there {
 		t.Error("there is room for ever")
 	}
 }

@@ -20,6 +20,7 @@ import (
 const (
 	taintAge   = 7 * 24 * time.Hour // that a bucket keeps what was not told again
 	taintAgain = 24 * time.Hour
+	maxNodes   = 4 // that are named for an identity
 )
 
 // taints tells what the containers of a node are tainted with, by their identity, and finds what others told of those that begin on it. Each node
@@ -90,18 +91,21 @@ func (t *taints) tell(ctx context.Context) error {
 // ask gives the sensor what was found, and finds what it wants next.
 func (t *taints) ask(ctx context.Context) error {
 	wanted, err := t.Sensor.Moved(ctx, t.found)
+	if err == nil || control.Code(err) == control.Usage { // what the sensor does not take now it never takes
+		t.found = nil
+	}
 	if err != nil {
 		return err
 	}
-	t.found = nil
+	var failed error // of the first: the sensor asks for it again
 	for _, identity := range wanted {
-		one, err := t.find(ctx, identity)
-		if err != nil {
-			return err
+		if one, err := t.find(ctx, identity); err == nil {
+			t.found = append(t.found, one)
+		} else if failed == nil {
+			failed = err
 		}
-		t.found = append(t.found, one)
 	}
-	return nil
+	return failed
 }
 
 // find joins what the other nodes told of an identity.
@@ -141,7 +145,7 @@ func (t *taints) find(ctx context.Context, identity string) (control.Elsewhere, 
 			if !slices.Contains(all.Taint, bit) {
 				all.Taint = append(all.Taint, bit)
 			}
-			if !slices.Contains(all.Nodes, node) {
+			if len(all.Nodes) < maxNodes && !slices.Contains(all.Nodes, node) {
 				all.Nodes = append(all.Nodes, node)
 			}
 		}

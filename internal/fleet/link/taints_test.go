@@ -1,0 +1,70 @@
+package link
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"weir/internal/control"
+)
+
+// wondering wants to know of some identities, and keeps what it is told.
+type wondering struct {
+	control.Backend
+	wants []string
+	told  []control.Elsewhere
+	err   error
+}
+
+func (c *wondering) Moved(_ context.Context, told []control.Elsewhere) ([]string, error) {
+	c.told = told
+	return c.wants, c.err
+}
+
+// failing servers fail once.
+type failing struct {
+	jetstream.JetStream
+	err error
+}
+
+func (f *failing) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	if err := f.err; err != nil {
+		f.err = nil
+		return nil, err
+	}
+	return f.JetStream.Stream(ctx, name)
+}
+
+// TestAskOn: what cannot be found of one identity keeps nothing of another from the sensor, and what a sensor refuses is told no more.
+func TestAskOn(t *testing.T) {
+	s, _ := hub(t)
+	bucket, err := s.js.KeyValue(t.Context(), s.taint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 * maxNodes {
+		if _, err := bucket.Put(t.Context(), taintOf("pod 2")+"n"+strconv.Itoa(i), []byte(`{"identity":"pod 2","taint":["secret"]}`)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.js = &failing{s.js, errors.New("it is busy")}
+	sensor := &wondering{wants: []string{"pod 1", "pod 2"}}
+	a := &taints{Servers: s, Node: Node{Name: "node", Sensor: serve(t, sensor)}, told: map[string]told{}}
+	if err := a.ask(t.Context()); err == nil {
+		t.Error("it was busy")
+	}
+	sensor.wants, sensor.err = nil, control.Errorf(control.Usage, "too long")
+	if err := a.ask(t.Context()); err == nil {
+		t.Error("it was refused")
+	}
+	if len(sensor.told) != 1 || sensor.told[0].Identity != "pod 2" || !slices.Equal(sensor.told[0].Taint, []string{"secret"}) || len(sensor.told[0].Nodes) != maxNodes {
+		t.Errorf("%+v", sensor.told)
+	}
+	if sensor.err = nil; a.ask(t.Context()) != nil || len(sensor.told) != 0 {
+		t.Errorf("%+v", sensor.told)
+	}
+}
