@@ -175,17 +175,26 @@ func (d *daemon) policyOrdered(signed control.Signed, s fleet.Statement, node, b
 	if err == nil {
 		err = d.acceptable(signed, p, before, node)
 	}
+	beside := ""
+	if err == nil { // first: what cannot be written is not in force for a moment
+		if beside, err = linux.StageFile(file, []byte(s.Policy)); err != nil {
+			err = fmt.Errorf("the sensor cannot write %s: %w", file, err)
+		}
+		defer os.Remove(beside)
+	}
 	if err == nil {
 		err = d.replace(p)
 	}
+	if err == nil {
+		if err = d.memory.Put(keyPolicy, now); err == nil {
+			err = linux.ReplaceFile(beside, file)
+		}
+		if err != nil {
+			err = errors.Join(fmt.Errorf("the policy stays as it was: %w", err), d.memory.Put(keyPolicy, last), d.replace(before))
+		}
+	}
 	if err != nil {
 		return "", control.Errorf(control.Denied, "refused: %s", strings.ReplaceAll(event.Plain(err), "\n", "; "))
-	}
-	if err = d.memory.Put(keyPolicy, now); err == nil {
-		err = linux.WriteFileAtomic(file, []byte(s.Policy))
-	}
-	if err != nil {
-		return "", errors.Join(fmt.Errorf("the policy stays as it was: %w", err), d.memory.Put(keyPolicy, last), d.replace(before))
 	}
 	d.loaded = newestVersion(file)
 	return done, d.policyLoaded(fmt.Sprintf("%s, set by %s: %s", file, by, s.Why))

@@ -440,6 +440,13 @@ func TestSignedPolicy(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("no plain file", a.sign(a.alice, at(first)))
+
+	// What cannot be written is refused, and not in force for a moment.
+	loaded, replace := a.loaded, a.replace
+	a.opts.PolicyPath = "/proc/version" // nobody can write beside it
+	a.loaded, a.replace = newestVersion(a.opts.PolicyPath), func(policy.Policy) error { t.Error("it was in force"); return nil }
+	refused("the sensor cannot write /proc/version", a.sign(a.alice, at(first)))
+	a.loaded, a.replace = loaded, replace
 	a.opts.PolicyPath = ""
 	if _, err := a.Signed(t.Context(), a.sign(a.alice, at(first))); err == nil || !strings.Contains(err.Error(), "no policy file") {
 		t.Error(err)
@@ -523,11 +530,8 @@ func TestTwoPeople(t *testing.T) {
 	// A word that has ended is none.
 	a.policies.SetBase(p)
 	short := again()
-	short.Expires = time.Now().Add(50 * time.Millisecond)
-	waits(a.alice, short, "bob", "alice")
-	for time.Now().Before(short.Expires) {
-		time.Sleep(time.Millisecond)
-	}
+	short.Signed, short.Expires = short.Signed.Add(-time.Hour), short.Signed.Add(-time.Minute)
+	a.halves.all = append(a.halves.all, half{a.sign(a.alice, short), "n1"})
 	waits(a.bob, again(), "bob")
 	text, err := a.Signed(t.Context(), a.sign(a.alice, again()))
 	if err != nil || !strings.Contains(text, "approved by fleet operators bob and alice") {

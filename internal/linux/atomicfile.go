@@ -11,23 +11,40 @@ import (
 // WriteFileAtomic writes beside path and renames. The mode is that of the plain file that was there, or 0600. What fails leaves that one as it was, but for
 // the directory: if that cannot be synced, the new one is there and may not last.
 func WriteFileAtomic(path string, data []byte) error {
+	beside, err := StageFile(path, data)
+	if err != nil {
+		return err
+	}
+	if err := ReplaceFile(beside, path); err != nil {
+		_ = os.Remove(beside) // unless its name alone was not synced
+		return err
+	}
+	return nil
+}
+
+// StageFile writes what ReplaceFile puts into the place of a file, beside it.
+func StageFile(path string, data []byte) (beside string, err error) {
 	mode := os.FileMode(0o600)
 	if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() {
 		mode = info.Mode().Perm()
 	}
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, ".weir-*")
+	f, err := os.CreateTemp(filepath.Dir(path), ".weir-*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	_, err = f.Write(data)
-	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+	if err = errors.Join(err, f.Chmod(mode), f.Sync(), f.Close()); err != nil {
+		return "", errors.Join(err, os.Remove(f.Name()))
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
+	return f.Name(), nil
+}
+
+// ReplaceFile ends what StageFile began.
+func ReplaceFile(beside, path string) error {
+	if err := os.Rename(beside, path); err != nil {
+		return err
 	}
-	return SyncDir(dir)
+	return SyncDir(filepath.Dir(path))
 }
 
 // MkdirAll is os.MkdirAll for directories that last.

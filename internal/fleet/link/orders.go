@@ -46,21 +46,25 @@ type order struct {
 	said      string    // the same but for figures: a refusal may name the time
 }
 
-// take brings what the sensor has not taken to it, the newest first, so that an older one is refused and never in force for a moment. What is
-// refused comes again until it expires: a clock is set, and a role or a key comes into a policy later.
+// take brings what the sensor has not taken to it, the newest first, so that an older one is refused and not in force for a moment. One
+// that fails keeps none from the sensor, and is tried again. What is refused comes again until it expires: a clock is set, and a role or a key comes into a policy later.
 func (o *orders) take(ctx context.Context) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if err := o.look(ctx); err != nil {
 		return err
 	}
+	var failed error // of the first
 	for _, one := range slices.SortedFunc(maps.Values(o.known), func(a, b *order) int { return b.at.Compare(a.at) }) {
 		if one.done || one.said != "" && !time.Now().Before(one.until) {
 			continue
 		}
 		text, err := o.Sensor.Signed(ctx, one.signed)
 		if err != nil && control.Code(err) == control.Failed {
-			return err // it is tried again
+			if failed == nil {
+				failed = err
+			}
+			continue
 		}
 		one.last, one.done = outcome{Node: o.Name, Text: text}, err == nil
 		if err != nil {
@@ -78,7 +82,7 @@ func (o *orders) take(ctx context.Context) error {
 		}
 		one.said = said
 	}
-	return nil
+	return failed
 }
 
 // became is what became of the order with a sequence.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,7 @@ type obedient struct {
 	fleet policy.Fleet
 	ahead time.Duration // of its clock
 	took  []string
+	fails string // this mode
 }
 
 func (o *obedient) Signed(_ context.Context, signed control.Signed) (string, error) {
@@ -31,6 +33,9 @@ func (o *obedient) Signed(_ context.Context, signed control.Signed) (string, err
 	s, err := fleet.Open(signed, o.fleet, "n1", time.Now().Add(o.ahead))
 	if err != nil {
 		return "", control.Errorf(control.Denied, "refused: %w", err)
+	}
+	if s.Mode == o.fails {
+		return "", errors.New("the disk is full")
 	}
 	o.took = append(o.took, s.By+" "+s.Mode)
 	return "the mode is " + s.Mode, nil
@@ -109,6 +114,19 @@ func TestStandingOrders(t *testing.T) {
 	looks("a new link", "alice seal")
 	put("carol", "enforce", "n1", time.Hour)
 	looks("another order", "carol enforce")
+
+	// An order that fails keeps no other from the sensor, and is tried again.
+	put("carol", "observe", "n1", time.Hour)
+	o = &orders{Servers: o.Servers, Node: o.Node}
+	sensor.mu.Lock()
+	sensor.fails, sensor.took = "observe", nil
+	sensor.mu.Unlock()
+	if err := o.take(t.Context()); err == nil || !slices.Equal(sensor.took, []string{"alice seal"}) {
+		t.Errorf("it took %q, %v", sensor.took, err)
+	}
+	change(0, operators)
+	sensor.fails = ""
+	looks("it works again", "carol observe")
 
 	// An order that expired is brought no more.
 	before = len(said)
