@@ -231,7 +231,11 @@ under which you could not take it back. Prints what the nodes say; those that we
 			if err != nil {
 				return err
 			}
-			return o.give(cmd, p, fleet.Statement{Policy: string(text)}, fleet.MostPolicy)
+			err = o.give(cmd, p, fleet.Statement{Policy: string(text)}, fleet.MostPolicy)
+			if errors.Is(err, fleet.ErrTooLong) {
+				err = control.Errorf(control.Usage, "%s cannot be signed: with the order around %w: shorten the policy, or load it on each node with weir reload", args[0], fleet.ErrTooLong)
+			}
+			return err
 		},
 	}
 	o.flags(cmd)

@@ -62,13 +62,14 @@ const (
 	Deny    = "deny"
 )
 
-var errTooLong = fmt.Errorf("it has more than %d bytes", maxStatement)
+// ErrTooLong says that a statement is too long to be signed, or opened.
+var ErrTooLong = fmt.Errorf("it has more than %d bytes", maxStatement)
 
 // Sign signs s.
 func Sign(key ed25519.PrivateKey, s Statement) (control.Signed, error) {
 	text, err := json.Marshal(s)
 	if err == nil && len(text) > maxStatement {
-		err = errTooLong
+		err = ErrTooLong
 	}
 	if err != nil {
 		return control.Signed{}, fmt.Errorf("sign: %w", err)
@@ -87,7 +88,7 @@ func Open(signed control.Signed, p policy.Fleet, node string, now time.Time) (St
 	case i < 0:
 		return Statement{}, errors.New("its key is no operator's: fleet.operators of the policy names them")
 	case len(signed.Statement) > maxStatement:
-		return Statement{}, errTooLong
+		return Statement{}, ErrTooLong
 	}
 	who := p.Operators[i]
 	key, err := base64.StdEncoding.DecodeString(who.Key)

@@ -30,13 +30,16 @@ func TestFleetMistakes(t *testing.T) {
 		"operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: a, key: 'A" + key[1:] + "', roles: [answer]}]": `the name "a" twice`,
 		"operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: A, key: 'A" + key[1:] + "', roles: [answer]}]": `the name "A" twice`,
 		"two_people: true": "0 of fleet.operators may answer",
-		"two_people: true\n  operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: b, key: 'A" + key[1:] + "', roles: [seal]}]":                               "1 of fleet.operators may answer",
-		"two_people: true\n  operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: b, key: 'A" + key[1:] + "', roles: [answer]}]\n  revoked: ['" + key + "']": "1 of fleet.operators may answer",
+		"two_people: true\n  operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: b, key: 'A" + key[1:] + "', roles: [seal]}]": "1 of fleet.operators may answer",
 		"revoked: [alice]": "not a public key",
 	} {
 		_, err := Parse("p", []byte("fleet:\n  "+text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "SUAIB") {
 			t.Errorf("%s: %v, want one line with %q", text, err, want)
 		}
+	}
+	// A stolen key is revoked by this alone, also if too few are left to approve anything.
+	if _, err := Parse("p", []byte("fleet:\n  two_people: true\n  operators: [{name: a, key: '"+key+"', roles: [answer]}, {name: b, key: 'A"+key[1:]+"', roles: [answer]}]\n  revoked: ['"+key+"']\n")); err != nil {
+		t.Error(err)
 	}
 }
