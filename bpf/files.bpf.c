@@ -547,12 +547,6 @@ struct net___set {
 	struct user_namespace___first *user_ns;
 } __attribute__((preserve_access_index));
 
-static __always_inline int is_root(void)
-{
-	struct cred___effective *cred = (void *)BPF_CORE_READ(bpf_get_current_task_btf(), cred);
-	return !BPF_CORE_READ(cred, euid.val);
-}
-
 /* may_set: the machine's settings, and those of its networks, are root's, with or without capabilities. They
  * say how the kernel answers others, and everybody can read them (B107). So do those of a network that the
  * container has entered (B144). */
@@ -563,7 +557,10 @@ static __always_inline int may_set(struct cgroup_ctx *cx)
 	struct user_namespace___first *owner = BPF_CORE_READ(net, user_ns);
 	if (arriving())
 		return 1;
-	return BPF_CORE_READ(owner, parent) ? owns(cx, (__u64)owner) : !is_root();
+	if (BPF_CORE_READ(owner, parent))
+		return owns(cx, (__u64)owner);
+	struct cred___effective *cred = (void *)BPF_CORE_READ(t, cred);
+	return BPF_CORE_READ(cred, euid.val) != 0;
 }
 
 /* turns_off: without kernel.ftrace_enabled the kernel calls none of the programs at its functions (B117). No
@@ -580,8 +577,8 @@ static __always_inline int turns_off(struct proc_inode___of *file)
 }
 
 /* What is written below /proc/PID says something to that process: its user id map takes 32 bits, its time
- * offsets more (B83). What is neither a process's nor a setting asks something of the machine, which is
- * root's, and the kernel's log, or others, hear of it (B128). inode is an inode's address. */
+ * offsets more (B83). What is neither a process's nor a setting asks something of the machine, and the
+ * kernel's log, or others, hear of it (B128). inode is an inode's address. */
 __noinline int may_write_proc(__u64 inode)
 {
 	struct cgroup_ctx cx;
@@ -593,7 +590,7 @@ __noinline int may_write_proc(__u64 inode)
 	struct policy *p = policy_of(&cx);
 	int clean = is_unrestricted(&cx) &&
 	            !(cx.guarded && p && p->mode != MODE_OBSERVE && sysctl && turns_off(file));
-	if (clean || (sysctl && may_set(&cx)) || (!node && !sysctl && (arriving() || !is_root())))
+	if (clean || (sysctl && may_set(&cx)) || (!node && !sysctl && arriving()))
 		return 1;
 	struct task_struct *t = (void *)node - bpf_core_field_offset(struct task_struct___of, pid_links);
 	if (node && inside(&cx, cgroup_of(t)))

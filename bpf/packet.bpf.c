@@ -761,6 +761,7 @@ int weir_arrival(struct __sk_buff *skb)
 struct sk_buff___error {
 	char cb[48];
 	unsigned char *head;
+	int skb_iif;
 	__u16 network_header;
 	__u16 protocol;
 } __attribute__((preserve_access_index));
@@ -790,6 +791,8 @@ int BPF_PROG(weir_error, struct sock *sk, struct sk_buff___error *skb)
 	__u8 origin = BPF_CORE_READ(error, ee.ee_origin);
 	if (origin != SO_EE_ORIGIN_ICMP && origin != SO_EE_ORIGIN_ICMP6)
 		return 0;
+	if (BPF_CORE_READ(skb, skb_iif) == LOOPBACK_DEVICE)
+		return 0; /* this kernel says so: nobody is there */
 	int ip4 = BPF_CORE_READ(skb, protocol) == bpf_htons(ETH_P_IP);
 	void *header = BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, network_header);
 	if (!bpf_probe_read_kernel(addr, sizeof(addr), header + (ip4 ? IP4_SOURCE : IP6_SOURCE))) {

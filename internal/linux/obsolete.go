@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"os"
-	"runtime"
 
 	"golang.org/x/sys/unix"
 )
@@ -23,12 +22,6 @@ func UseUpWarnings() error {
 	if fd, err := unix.Socket(unix.AF_INET, packets|unix.SOCK_CLOEXEC, 0); err == nil {
 		unix.Close(fd)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		hugeSharedMemory()
-	}()
-	<-done
 	return errors.Join(ExecWithoutArguments(), oldScore())
 }
 
@@ -44,19 +37,4 @@ func oldScore() error {
 		return err
 	}
 	return errors.Join(os.WriteFile(old, bytes.TrimSpace(rounded), 0), os.WriteFile(file, bytes.TrimSpace(score), 0))
-}
-
-// hugeSharedMemory asks for some as a user would, and gives it back. Its thread, which has lost rights, ends with its goroutine.
-func hugeSharedMemory() {
-	runtime.LockOSThread()
-	const nobody, size, pages = 65534, 2 << 20, 0o4000 // SHM_HUGETLB
-	header, data := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, [2]unix.CapUserData{}
-	_, _, e1 := unix.RawSyscall(unix.SYS_SETGROUPS, 0, 0, 0)
-	_, _, e2 := unix.RawSyscall(unix.SYS_SETFSGID, nobody, 0, 0)
-	if e1 != 0 || e2 != 0 || unix.Capset(&header, &data[0]) != nil {
-		return
-	}
-	if id, err := unix.SysvShmGet(unix.IPC_PRIVATE, size, pages|0o600); err == nil {
-		_, _ = unix.SysvShmCtl(id, unix.IPC_RMID, nil)
-	}
 }

@@ -92,6 +92,10 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, newest bool, g Group, bin string
 	} else if skip := g.skip(newest); skip != "" {
 		args = append(args, "-test.skip="+skip)
 	}
+	dir := "/" // which is no directory that sessions share (B127)
+	if below := "test/vm/guest/" + g.Of; isDir(filepath.Join(h.Repo, below, "testdata")) {
+		dir = "/weir/" + below
+	}
 	out := t.TempDir()
 	exit, vmErr := h.Run(t.Context(), Machine{
 		Kernel: k, Root: g.Root, Systemd: g.Systemd, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: out,
@@ -100,7 +104,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, newest bool, g Group, bin string
 			"WEIR_KERNEL=" + k.Version, "WEIR_ASKED=" + asked, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_FAILURE=" + os.Getenv(failureEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),
 			"PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		},
-		Dir:    "/weir/test/vm/guest/" + g.Of,
+		Dir:    dir,
 		Shares: append([]Share{{h.Repo, "/weir"}, {bin, GuestBin}}, g.Shares...),
 		Output: io.MultiWriter(&output, live),
 	})
@@ -125,6 +129,11 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, newest bool, g Group, bin string
 	case t.Failed():
 		t.Logf("output of no test:\n%s", root.output.String())
 	}
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
 // updateEnv makes files of the repository anew that tests otherwise compare with what they saw.

@@ -839,7 +839,9 @@ def profile():
 
 
 def debug_keyword():
-    """Asks for messages of the kernel by a word that it does not know."""
+    """Asks for messages of the kernel by a word that it does not know; as who has root's files, and not its number."""
+    os.setresuid(0, 1000, 0)
+    libc.setfsuid(0)
     with open("/proc/dynamic_debug/control", "wb", buffering=0) as f:
         f.write(text + b" x +p")
 
