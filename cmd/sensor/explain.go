@@ -40,7 +40,7 @@ by which every verdict is made, and what happens when something fails.`,
 			text := list[0]
 			dir, _ := os.Getwd() // unknown is fine
 			self, _ := linux.ReadStat(os.Getpid())
-			look := gitguard.Repositories(self.PID, self.Start)
+			look := gitguard.Repositories("", self.PID, self.Start)
 			r := classify.ShellWith(text, dir, look)
 			if len(list) > 1 {
 				text = strings.Join(list, " ")

@@ -17,7 +17,7 @@ func BenchmarkPaced(b *testing.B) {
 	if err := s.Listen(path); err != nil {
 		b.Fatal(err)
 	}
-	defer s.Close()
+	defer s.Close(within)
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		b.Fatal(err)

@@ -116,7 +116,7 @@ func listen(t *testing.T, s *Server) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
+		if err := s.Close(within); err != nil {
 			t.Error(err)
 		}
 		if len(s.use) != 0 || s.long != 0 || s.conns != 0 {
@@ -415,7 +415,7 @@ func TestF13Dead(t *testing.T) {
 	who := inside("secret")
 	who.Hooks = folder(t, map[string]string{"a": denying(reason)})
 	s := New(&host{}, quiet())
-	defer s.Close()
+	defer s.Close(within)
 	texts["hook"] = ask(s, who, "curl x")
 	for name, text := range texts {
 		if found := live.FindString(text); found != "" {
@@ -440,7 +440,7 @@ func FuzzLine(f *testing.F) {
 	if err := s.Listen(path); err != nil {
 		f.Fatal(err)
 	}
-	f.Cleanup(func() { s.Close() })
+	f.Cleanup(func() { s.Close(within) })
 	f.Fuzz(func(t *testing.T, data []byte) {
 		conn := dial(t, path)
 		conn.Write(data)
@@ -468,7 +468,7 @@ func BenchmarkRoundTrip(b *testing.B) {
 	if err := s.Listen(path); err != nil {
 		b.Fatal(err)
 	}
-	defer s.Close()
+	defer s.Close(within)
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		b.Fatal(err)
@@ -508,5 +508,16 @@ func TestCalledG2(t *testing.T) {
 	defer h.mu.Unlock()
 	if diff := cmp.Diff([]string{"mcp__browser__open false", "mcp__wiki__read true", "mcp__browser__open false"}, h.called); diff != "" {
 		t.Errorf("reported, want - got +\n%s", diff)
+	}
+}
+
+// What a container's file system holds does not keep the sensor from ending.
+func TestCloseB154(t *testing.T) {
+	s := New(&host{}, quiet())
+	hang := make(chan struct{})
+	defer close(hang)
+	s.running.Go(func() { <-hang })
+	if err := s.Close(time.Millisecond); err != nil {
+		t.Error(err)
 	}
 }

@@ -67,7 +67,7 @@ func TestCrossingG21(t *testing.T) {
 	if err := s.Listen(path); err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.Close(within)
 	var clients sync.WaitGroup
 	for _, id := range []string{"g-one", "g-two"} {
 		other := map[string]string{"g-one": "g-two", "g-two": "g-one"}[id]

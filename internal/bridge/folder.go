@@ -87,19 +87,27 @@ func (s *Folders) Close(most time.Duration) error {
 	s.finished = true
 	s.mu.Unlock()
 	s.cancel()
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		s.running.Wait()
-	}()
-	select {
-	case <-ended:
-	case <-time.After(most):
+	if !over(&s.running, most) {
 		s.logger.Warn("a container's folder does not answer")
 	}
 	err := s.notify.Close()
 	s.inotify.Wait()
 	return err
+}
+
+// over says whether all end, for which it waits no longer than most.
+func over(running *sync.WaitGroup, most time.Duration) bool {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		running.Wait()
+	}()
+	select {
+	case <-done:
+		return true
+	case <-time.After(most):
+		return false
+	}
 }
 
 // work looks for one container's folder, and serves it for as long as it is there.

@@ -169,7 +169,7 @@ func (s *Server) gate(ctx context.Context, c *called) string {
 		free()
 	}
 	c.who.Process.Dir = c.dir
-	r := gate.Request{Person: c.command != "" && gitguard.Pushes(c.command), Container: c.who.Container, TaintRead: c.who.TaintRead, Process: c.who.Process, Command: c.command, Dir: c.dir, Git: gitguard.Repositories(c.who.Process.PID, c.who.Process.Start), Ask: gate.Command, Mode: c.who.Mode, AskFlagged: c.who.AskFlagged, Policy: c.who.Policy}
+	r := gate.Request{Person: c.command != "" && gitguard.Pushes(c.command), Container: c.who.Container, TaintRead: c.who.TaintRead, Process: c.who.Process, Command: c.command, Dir: c.dir, Git: gitguard.Repositories(c.who.Container.ID, c.who.Process.PID, c.who.Process.Start), Ask: gate.Command, Mode: c.who.Mode, AskFlagged: c.who.AskFlagged, Policy: c.who.Policy}
 	if c.confirm && c.who.Mode != "observe" {
 		if reason := s.confirmed(ctx, c, r); reason != "" {
 			return reason

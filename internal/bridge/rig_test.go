@@ -116,7 +116,7 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := server.Close(); err != nil {
+		if err := server.Close(within); err != nil {
 			t.Error(err)
 		}
 		r.check()

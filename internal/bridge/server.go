@@ -98,8 +98,8 @@ func (s *Server) Remove(path string) error {
 	return l.Close()
 }
 
-// Close stops everything: who waits is denied.
-func (s *Server) Close() error {
+// Close stops everything: who waits is denied. What a container's file system holds is not waited for longer than most (B154).
+func (s *Server) Close(most time.Duration) error {
 	s.mu.Lock()
 	s.closed = true
 	var errs []error
@@ -109,7 +109,9 @@ func (s *Server) Close() error {
 	}
 	s.mu.Unlock()
 	s.cancel()
-	s.running.Wait()
+	if !over(&s.running, most) {
+		s.logger.Warn("a container's file system does not answer")
+	}
 	return errors.Join(errs...)
 }
 

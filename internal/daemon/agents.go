@@ -37,7 +37,7 @@ func newBridgeHost(d *daemon) (*bridgeHost, error) {
 	a.LoadRules()
 	var err error
 	if a.folders, err = bridge.NewFolders(a.folderOf, a.answerIn, d.opts.Logger); err != nil {
-		a.bridge.Close()
+		a.bridge.Close(0) // nobody was served
 		return nil, err
 	}
 	return a, nil
@@ -46,5 +46,5 @@ func newBridgeHost(d *daemon) (*bridgeHost, error) {
 // Close ends all sockets and folders. Who asks waits no longer than limit.
 func (a *bridgeHost) Close(limit time.Duration) {
 	a.folders.Close(limit)
-	a.bridge.Close()
+	a.bridge.Close(limit)
 }

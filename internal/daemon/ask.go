@@ -108,7 +108,7 @@ func (d *daemon) ask(a netegress.Ask) {
 		Container: d.processes.Container(a.Container, a.Taint), Process: d.processes.Process(a.Process), Destination: d.destination(a),
 		Held: a.Held, TaintRead: time.Duration(max(a.Time, 1)),
 	}
-	r.Process.Dir, r.Git = linux.WorkingDir(r.Process.PID), gitguard.Repositories(r.Process.PID, r.Process.Start)
+	r.Process.Dir, r.Git = linux.WorkingDir(r.Process.PID), gitguard.Repositories(r.Container.ID, r.Process.PID, r.Process.Start)
 	if a.Exec {
 		r.Ask = gate.Run
 	} else {

@@ -40,7 +40,7 @@ func (d *daemon) executed(c exec.Command) {
 	r := gate.Request{Container: container, Process: process, Ask: gate.Run, Mode: string(d.policies.ModeOf(container.ID))}
 	if len(container.Taint) > 0 {
 		process.Dir = linux.WorkingDir(process.PID)
-		r.Process.Dir, r.Git = process.Dir, gitguard.Repositories(process.PID, process.Start)
+		r.Process.Dir, r.Git = process.Dir, gitguard.Repositories(r.Container.ID, process.PID, process.Start)
 		r.ReviewExec = d.policies.For(container.ID).Review == policy.AtExec
 	}
 	v := d.gate.Decide(d.ctx, r)

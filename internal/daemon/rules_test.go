@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
@@ -132,7 +133,7 @@ func withRules(t testing.TB, log *told) *bridgeHost {
 	logger.SetOutput(io.Discard)
 	a := &bridgeHost{d: &daemon{opts: Options{Logger: logger}, log: newEventLog(log)}, permissions: t.TempDir(), read: map[string][]byte{}, unread: map[string]unread{}}
 	a.bridge = bridge.New(&asksPerson{}, logger)
-	t.Cleanup(func() { a.bridge.Close() })
+	t.Cleanup(func() { a.bridge.Close(time.Minute) })
 	return a
 }
 

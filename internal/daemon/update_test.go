@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
@@ -128,7 +129,7 @@ func TestAgentUpdateK8K10(t *testing.T) {
 			}
 			h := &asksPerson{verdict: c.verdict}
 			s := bridge.New(h, logger)
-			defer s.Close()
+			defer s.Close(time.Minute)
 			s.Carry(u)
 			s.Use(bridge.Rules{Killed: func() bool { return toolguard.KillSwitchOn(killed) }})
 			a := callOver(t, s, c.url, c.sum)

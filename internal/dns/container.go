@@ -29,7 +29,7 @@ type containerDNS struct {
 	open      map[uint64]*resolver // by cookie of the network namespace
 	sends     bool                 // datagrams that bear an address of their own are led, too
 	led       uint64               // when what leads questions last changed, ns since boot
-	reading   chan struct{}        // a slot for each resolv.conf that is being read
+	reading   *linux.Slots         // for each resolv.conf that is being read
 	policy    atomic.Pointer[policy.Policy]
 	since     time.Time   // of its first taint, as far as is known; zero: none
 	clean     atomic.Bool // it was made clean, and not tainted since as far as is known
@@ -52,7 +52,7 @@ type resolver struct {
 
 func (s *Redirect) newContainer(container uint64, before map[netip.Addr]string) *containerDNS {
 	b := &containerDNS{
-		container: container, pool: NewPool(store{s, container}, before), open: map[uint64]*resolver{}, reading: make(chan struct{}, maxOpen),
+		container: container, pool: NewPool(store{s, container}, before), open: map[uint64]*resolver{}, reading: &linux.Slots{All: maxOpen, Own: maxOpen},
 		leases: map[netip.Addr]map[string]time.Time{}, freed: map[netip.Addr]time.Time{},
 	}
 	b.policy.Store(&policy.Policy{}) // allows no name, until a resolver starts
@@ -104,7 +104,7 @@ func (s *Redirect) start(container uint64, pid int, since time.Time) error {
 	if err != nil || open {
 		return err
 	}
-	its, _ := linux.Soon(b.reading, confTime, func() seen { return configOf(pid, since) })
+	its, _ := linux.Soon(b.reading, "", confTime, func() seen { return configOf(pid, since) })
 	if its.err != nil {
 		return its.err
 	}

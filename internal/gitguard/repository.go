@@ -19,9 +19,9 @@ import (
 
 // Repositories looks at the repositories that a process may find by git, as Harmless does; host pid and start time. The process is looked at
 // when it is asked about, and what cannot be told in time is a reason.
-func Repositories(pid int, start uint64) func(dir string) (why string) {
+func Repositories(container string, pid int, start uint64) func(dir string) (why string) {
 	return func(dir string) string {
-		why, ok := linux.Soon(looking, lookTime, func() string { return harmlessFor(pid, start, dir) })
+		why, ok := linux.Soon(looking, container, lookTime, func() string { return harmlessFor(pid, start, dir) })
 		if !ok {
 			return "its settings cannot be read in time"
 		}
@@ -29,7 +29,7 @@ func Repositories(pid int, start uint64) func(dir string) (why string) {
 	}
 }
 
-var looking = make(chan struct{}, 8)
+var looking = &linux.Slots{All: 64, Own: 8}
 
 const (
 	lookTime   = 200 * time.Millisecond

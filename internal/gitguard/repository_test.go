@@ -290,11 +290,11 @@ func TestF20Process(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	look := Repositories(stat.PID, stat.Start)
+	look := Repositories("", stat.PID, stat.Start)
 	if why := look("/w"); why != "" {
 		t.Errorf("harmless: %s", why)
 	}
-	if why := Repositories(stat.PID, stat.Start+1e9)("/w"); why == "" {
+	if why := Repositories("", stat.PID, stat.Start+1e9)("/w"); why == "" {
 		t.Error("another process: nothing is found")
 	}
 	w.write("w/.git/config", "[core]\n\tpager = x\n")

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,17 +43,47 @@ func ReadInput(path string, most int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, most+1))
 }
 
+// Slots are for what may hang at once: All in all, and Own of one container.
+type Slots struct {
+	All, Own int
+
+	mu  sync.Mutex
+	all int
+	own map[string]int
+}
+
+func (s *Slots) take(whose string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.all >= s.All || s.own[whose] >= s.Own {
+		return false
+	}
+	if s.own == nil {
+		s.own = map[string]int{}
+	}
+	s.all++
+	s.own[whose]++
+	return true
+}
+
+func (s *Slots) free(whose string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all--
+	if s.own[whose]--; s.own[whose] == 0 {
+		delete(s.own, whose)
+	}
+}
+
 // Soon is what f finds where a container may have mounted a file system that never answers. It waits no longer than most, and ok is false
-// then, as it is where all slots are taken: what hangs keeps its slot.
-func Soon[T any](slots chan struct{}, most time.Duration, f func() T) (found T, ok bool) {
-	select {
-	case slots <- struct{}{}:
-	default:
+// then, as it is where all slots are taken, or all that one container may have: what hangs keeps its slot (B154).
+func Soon[T any](slots *Slots, whose string, most time.Duration, f func() T) (found T, ok bool) {
+	if !slots.take(whose) {
 		return found, false
 	}
 	done := make(chan T, 1)
 	go func() {
-		defer func() { <-slots }()
+		defer slots.free(whose)
 		done <- f()
 	}()
 	select {

@@ -178,14 +178,14 @@ func Environ(pid, most int) ([]byte, bool, error) {
 }
 
 // reading are those that wait for a process's memory, which it can hold locked for ever (B86).
-var reading = make(chan struct{}, 64)
+var reading = &Slots{All: 64, Own: 64} // whose it is, its id does not say
 
 func readSome(pid int, what string, most int) ([]byte, bool, error) {
 	type some struct {
 		data []byte
 		err  error
 	}
-	read, ok := Soon(reading, time.Second, func() (s some) {
+	read, ok := Soon(reading, "", time.Second, func() (s some) {
 		f, err := os.Open(file(pid, what))
 		if err != nil {
 			return some{err: err}

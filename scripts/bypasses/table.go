@@ -150,6 +150,7 @@ var table = []bypass{
 	{"B151", "On the screen of `weir-fleet`, a long command goes on in lines that look like the question's own, or pushes these off the screen.", "Lines are folded as by `weir`, and both tell what is above the screen."},
 	{"B152", "One container's long requests in its folder wait for a person, and no other container's is read meanwhile.", "Each folder has room for four, and what all share is free again while a person is asked."},
 	{"B153", "One container calls 10,000 prompts by names of its own, and no other recalls from the memory any more.", "Turns are counted for each container by itself, and its oldest is forgotten."},
+	{"B154", "What hangs in one container's file system takes the room of others where repositories are looked at, or keeps the sensor from ending.", "Each container has a share, and the sensor waits for none without limit."},
 	{"B155", "One container asks for so many reviews at once that no other's command is reviewed in time.", "A container has half of the reviews that run, and a quarter of those that wait."},
 	{"B156", "The name of a model that searches is written with escapes (`\\u002dsearch`), or in capitals.", "The name is compared as the service reads it."},
 }

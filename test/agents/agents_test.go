@@ -108,7 +108,7 @@ func newFixture(t *testing.T) *fixture {
 	if err := s.Listen(f.socket); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() })
+	t.Cleanup(func() { s.Close(time.Minute) })
 	return f
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sirupsen/logrus"
 	"go.etcd.io/bbolt"
@@ -98,7 +99,7 @@ func (f *fixture) calm(t *testing.T, preset string) *clean {
 	if err := b.Listen(f.socket); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.Close() })
+	t.Cleanup(func() { b.Close(time.Minute) })
 	return c
 }
 

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sirupsen/logrus"
 
@@ -105,7 +106,7 @@ func (s *sensor) serve(t *testing.T, f *fixture) (url string) {
 	if err := b.Listen(f.socket); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { b.Close() })
+	t.Cleanup(func() { b.Close(time.Minute) })
 	return "https://example.com:" + port
 }
 
