@@ -352,7 +352,6 @@ for version in 0x19980330, 0x20071026:
 with open("/proc/self/oom_adj", "w") as f:
     f.write("0")
 libc.socket(socket.AF_INET, 10, 0)
-libc.shmget(0, 2 << 20, 0o4600)
 `
 	r := f.tainted.Run(t, append(rig.User(), "python3", "-c", calls, name)...)
 	log := rig.Must(t, "dmesg")
