@@ -295,6 +295,10 @@ func TestPeopleB151(t *testing.T) {
 		}
 	}
 	fails("bad.yaml:1", "", "policy", at("bad.yaml"), "--every", "--why", "x", "--key", at("key"))
+	if err := os.WriteFile(at("long.yaml"), []byte("version: 1\n"+strings.Repeat("# \"\"\"\"\"\"\"\"\"\n", 20<<10)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fails("long.yaml cannot be signed", "", "policy", at("long.yaml"), "--every", "--why", "x", "--key", at("key"))
 	must("1 node took it", "", "policy", at("good.yaml"), "--node", "build-07", "--why", "x", "--key", at("key"), "--wait", "1m")
 	if got := signed(); got[len(got)-1].Policy != "approval_ttl: 31\n" || got[len(got)-1].Expires.Sub(got[len(got)-1].Signed) != fleet.MostPolicy {
 		t.Errorf("%+v", got)
