@@ -39,6 +39,7 @@ type Volume struct {
 	By     string        `json:"by,omitempty"`
 	Why    string        `json:"why,omitempty"`
 	Causes []event.Cause `json:"causes,omitempty"` // the first of each bit
+	dry    bool          // an inode came later, and it was not soaked since
 }
 
 func (v Volume) mask() uint64 { return 1 << v.Index }
@@ -275,8 +276,10 @@ func (v *Volumes) Share(dirs []string, written Written) error {
 		default:
 			before := len(v.keys)
 			errs = append(errs, v.look(one, mounted))
-			if len(v.keys) != before {
-				errs = append(errs, v.filter(), v.soak(one, written), v.scan())
+			if one.dry = one.dry || len(v.keys) != before; one.dry {
+				err := errors.Join(v.filter(), v.soak(one, written), v.scan())
+				one.dry = err != nil
+				errs = append(errs, err)
 			}
 		}
 	}
