@@ -373,7 +373,7 @@ func (f *fixture) movedSending(t *testing.T) {
 		p.Wait(t)
 	}
 	for _, to := range []string{"/aside", "/agents/other"} {
-		for range 10 {
+		for range rig.Rounds(10) {
 			move(to)
 		}
 	}

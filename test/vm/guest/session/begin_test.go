@@ -347,7 +347,7 @@ func (f *fixture) twins(t *testing.T) {
 		{"untainted", "sent ", func(t *testing.T, s *rig.Session, _ gate.Question) { f.sensor.Untaint(t, s.Name, "secret") }},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			for range 5 {
+			for range rig.Rounds(5) {
 				s, to := f.guard(t, "secret"), f.raw(t)
 				p := s.Start(t, "python3", "-c", twins, rig.World4, itoa(to.Port), to.Text)
 				q := to.asked(t)

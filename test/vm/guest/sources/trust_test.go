@@ -164,7 +164,7 @@ func (f *fixture) budget(t *testing.T, s *rig.Session) {
 
 // atOnce: of sockets that send to untrusted hosts at the same moment, only one may go on (B94).
 func (f *fixture) atOnce(t *testing.T, s *rig.Session) {
-	const rounds = 24 // a quarter of them showed it
+	rounds := rig.Rounds(24) // a quarter of them showed it
 	slows(t, "egre", "htab_map_update_elem")
 	to, port := f.at(t, "udp", rig.World4)
 	text := fmt.Sprintf("at.once.%d", port)

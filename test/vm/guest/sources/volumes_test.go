@@ -310,7 +310,7 @@ func (f *fixture) chain(t *testing.T) {
 
 // race: a session sends whatever it reads from the volume, as fast as it can, when another one copies a secret there.
 func (f *fixture) race(t *testing.T) {
-	for i := range 10 {
+	for i := range rig.Rounds(10) {
 		dir := fmt.Sprintf("/srv/race/%d", i)
 		rig.Must(t, "mkdir -p "+dir+"; echo old >"+dir+"/f")
 		t.Chdir(dir)
