@@ -45,7 +45,7 @@ func (g Group) skip(newest bool) string {
 	if newest {
 		return g.Long
 	}
-	return strings.Trim(g.Long+"|"+g.Newest, "|")
+	return strings.Trim(g.Newest+"|"+g.Long, "|") // -skip goes by the first that matches a name, be it in part
 }
 
 // Build compiles a package of the repository to a static file. goarch is amd64 or 386; a test binary is built if test is set.

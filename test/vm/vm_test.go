@@ -15,8 +15,9 @@ import (
 
 // groups has what is special about a group; those that are not named have the defaults.
 var groups = map[string]Group{
-	"agents":       {MemMiB: 4096, Takes: 600},
-	"answers":      {Takes: 250, Long: "^TestAnswers$/^B70$"},
+	"agents": {MemMiB: 4096, Takes: 600},
+	"answers": {Takes: 250, Long: "^TestAnswers$/^B70$|^TestAnswers$/^B145$/^(joined|taken-mapped)$",
+		Newest: "^TestAnswers$/^(B69_listed|B81_B126_devices|B86_never_answers|B117_switch|B119_.*|B135_other_directory)$"},
 	"bare":         {Takes: 150, CPUs: 1},
 	"bridge":       {Once: true, Takes: 80},
 	"cascade":      {Once: true},
@@ -26,7 +27,7 @@ var groups = map[string]Group{
 	"containers13": {Of: "containers", Root: "containers13", Systemd: true, Once: true},
 	"deb":          {Root: "containers", Systemd: true, Once: true, Takes: 150},
 	"deb13":        {Of: "deb", Root: "containers13", Systemd: true, Once: true},
-	"egress":       {Takes: 400, Long: "^TestHooks$/^(by_hand|lost|policy)$", Newest: "^TestHooks$"},
+	"egress":       {Takes: 400, Long: "^TestHooks$/^(by_hand|last|lost|policy)$", Newest: "^TestHooks$|^Test$/^B67$/^own$"},
 	"exec":         {Takes: 80},
 	"failure":      {Timeout: time.Hour, Takes: 1000},
 	"load":         {Timeout: 2 * time.Hour, Takes: 1000},
@@ -35,7 +36,7 @@ var groups = map[string]Group{
 	"session": {Takes: 450, Long: "^TestAnnounced$/^webhook_down$|^TestSession$/^F07_approvals_that_go_on$/^(taint_.*|time)$|^TestSession$/^F45_twins$/^(denied|untainted)$" +
 		"|^TestSession$/^F05_G24_B37_waits_to_begin$/^grant_expires$", Newest: "^(TestAnnounced|TestB43Model|TestMetrics)$|^TestSession$/^(F05_G24_B37_waits_to_begin|F07_approvals_that_go_on|F45_twins|F01_F05_G24_threads|G24_each_destination_has_its_own_time|G16_equal_askers" +
 		"|F01_G16_G24_narrow|F01_G7_passed_by_the_reviewer|F01_F02_scope|F01_F02_scope_of_many|F01_G24_children_ask|F05_orphans_wait|B51_escapes" +
-		"|F01_B15_B30_G16_an_approval_is_for_one|F05_nobody_sees_it|G15_interactive_shell|B27_.*|modes.*|B32_policy_of_a_session_that_is_gone|B95_floods_leave_room|B97_listed_no_more)$" +
+		"|F01_B15_B30_G16_an_approval_is_for_one|F05_nobody_sees_it|G15_interactive_shell|B27_.*|modes.*|B32_policy_of_a_session_that_is_gone|B95_floods_leave_room|B97_listed_no_more|F05_B38_signals|B38_storm|B36_B37_orphan_of_a_command_that_ended_meanwhile|G16_programs)$" +
 		"|^TestSession$/^B30_B37_B38_siblings$/^comes_.*|^TestSession$/^B96_left_in_a_message$/^restart$"},
 	"sources": {Takes: 200, Long: "^(TestWithoutSensor|TestVolumesWithoutSensor)$"},
 	"systemd": {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
