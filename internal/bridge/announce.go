@@ -4,14 +4,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
-	"io"
 	"slices"
 	"sync"
 	"time"
 
 	"weir/internal/bridge/wire"
 	"weir/internal/permission"
+	"weir/internal/strict"
 )
 
 const (
@@ -77,17 +76,11 @@ func digest(input json.RawMessage) (sum [sha256.Size]byte, ok bool) {
 	dec := json.NewDecoder(bytes.NewReader(input))
 	dec.UseNumber()
 	var v map[string]any
-	if dec.Decode(&v) != nil || !ended(dec) {
+	if dec.Decode(&v) != nil || !strict.Ended(dec) {
 		return sum, false
 	}
 	data, err := json.Marshal(v)
 	return sha256.Sum256(data), err == nil
-}
-
-// ended says that nothing follows. More does not: it takes a closing bracket for an end.
-func ended(dec *json.Decoder) bool {
-	_, err := dec.Token()
-	return errors.Is(err, io.EOF)
 }
 
 func (a *announcements) add(container string, one announcement) {

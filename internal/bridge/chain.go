@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/event"
+	"weir/internal/strict"
 )
 
 // Limits on one hook of the operator.
@@ -160,7 +161,7 @@ func (s *Server) runHook(ctx context.Context, path string, question []byte) (hoo
 	if err := dec.Decode(&answer); err != nil {
 		return hookOutput{}, fmt.Errorf(`read its answer: %w: print {} or {"decision":"deny","reason":"…"}`, err)
 	}
-	if !ended(dec) {
+	if !strict.Ended(dec) {
 		return hookOutput{}, errors.New("it printed more than one answer")
 	}
 	switch answer.Decision {

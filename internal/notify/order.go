@@ -5,11 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"strings"
 
 	"weir/internal/event"
+	"weir/internal/strict"
 )
 
 // order is a signed answer as it came.
@@ -43,7 +43,7 @@ func readAnswer(body []byte) (order, error) {
 	if err := d.Decode(&v); err != nil {
 		return order{}, fmt.Errorf("the answer is not as it must be: %s", strings.TrimPrefix(err.Error(), "json: "))
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+	if !strict.Ended(d) {
 		return order{}, errors.New("the answer has more than one JSON object")
 	}
 	a := order{id: v.ID, user: v.User, why: v.Why, shown: v.Shown, form: JSON, from: &event.Origin{Via: "callback", User: v.User}}

@@ -51,7 +51,7 @@ func Decode(data []byte, into any) error {
 	if _, err := dec.Token(); err != nil {
 		return errors.New("the input is no JSON object")
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+	if !Ended(dec) {
 		return errors.New("something follows the input's object")
 	}
 	err := json.Unmarshal(data, into)
@@ -59,6 +59,12 @@ func Decode(data []byte, into any) error {
 		return fmt.Errorf("the field %s is a %s: wanted is a %s", kind.Field, kind.Value, kind.Type)
 	}
 	return err
+}
+
+// Ended says that nothing follows. The decoder's More does not: it takes a closing bracket for an end.
+func Ended(dec *json.Decoder) bool {
+	_, err := dec.Token()
+	return errors.Is(err, io.EOF)
 }
 
 func names(into any) []string {

@@ -3,10 +3,10 @@ package toolguard
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"unicode/utf8"
+
+	"weir/internal/strict"
 )
 
 // Version is what this end speaks; Older is what it answers too.
@@ -75,7 +75,7 @@ func DecodeRequest(line []byte) (Request, error) {
 		r.ID = ""
 		return invalid(`the request is no JSON object of the kind {"v":"0.5","id":"…","tool":"…","args":{…}}`)
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+	if !strict.Ended(dec) {
 		return invalid("the line has more than one request")
 	}
 	switch {

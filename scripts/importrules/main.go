@@ -30,7 +30,7 @@ var rules = map[string][]string{
 	"internal/shell":       {"internal/commands"},
 	"internal/classify":    {"internal/commands", "internal/shell"},
 	"internal/gitguard":    {"internal/commands", "internal/linux", "internal/shell", "internal/toolguard"}, // it reads commands as the guard does
-	"internal/toolguard":   {"internal/bridge/wire", "internal/commands", "internal/linux", "internal/shell"},
+	"internal/toolguard":   {"internal/bridge/wire", "internal/commands", "internal/linux", "internal/shell", "internal/strict"},
 	"internal/agenthook":   {"internal/bridge/wire", "internal/classify", "internal/gitguard", "internal/linux", "internal/toolguard"},
 
 	"internal/event":      {"internal/linux"},
@@ -50,12 +50,12 @@ var rules = map[string][]string{
 	"internal/container":   {"internal/bridge/wire", "internal/event", "internal/linux", "internal/policy", "internal/taint"},
 	"internal/doctor":      {"internal/bpfobj", "internal/taint"},
 
-	"internal/cop":        {"internal/classify", "internal/commands", "internal/linux", "internal/shell"},
+	"internal/cop":        {"internal/classify", "internal/commands", "internal/linux", "internal/shell", "internal/strict"},
 	"internal/gate":       {"internal/classify", "internal/commands", "internal/cop", "internal/event", "internal/policy", "internal/redact", "internal/shell"},
 	"internal/control":    {"internal/bridge/wire", "internal/event", "internal/gate", "internal/linux"},
 	"internal/show":       {"internal/event", "internal/gate", "internal/redact"},
 	"internal/prompt":     {"internal/control", "internal/event", "internal/gate", "internal/linux", "internal/show"},
-	"internal/notify":     {"internal/control", "internal/event", "internal/gate", "internal/show"},
+	"internal/notify":     {"internal/control", "internal/event", "internal/gate", "internal/show", "internal/strict"},
 	"internal/fleet":      {"internal/control", "internal/linux", "internal/policy", "internal/strict"},
 	"internal/fleet/link": {"internal/control", "internal/event", "internal/fleet", "internal/gate", "internal/linux", "internal/notify", "internal/policy"},
 	"internal/metrics":    {"internal/control"},

@@ -2,12 +2,11 @@ package model
 
 import (
 	"encoding/json"
-	"errors"
-	"io"
 	"strings"
 	"unicode/utf8"
 
 	"weir/internal/cop"
+	"weir/internal/strict"
 )
 
 const maxAnswer = 8 << 10 // bytes of an answer
@@ -63,7 +62,7 @@ func decode(answer string) (cop.Opinion, error) {
 	if _, err := dec.Token(); err != nil {
 		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: broken JSON")
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+	if !strict.Ended(dec) {
 		return cop.Opinion{}, cop.Fail(cop.Malformed, "read answer: more than one JSON object")
 	}
 	if len(seen) != 2 {
