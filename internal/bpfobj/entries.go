@@ -28,6 +28,16 @@ func Keys[K, V any](m *ebpf.Map, which func(K, V) bool) ([]K, error) {
 	return all, err
 }
 
+// Sum adds up what each processor has counted at a place of an array.
+func Sum(m *ebpf.Map, at uint32) (sum uint64, err error) {
+	var each []uint64
+	err = m.Lookup(at, &each)
+	for _, n := range each {
+		sum += n
+	}
+	return sum, err
+}
+
 // Delete deletes entries; that one is gone already is no error.
 func Delete[K any](m *ebpf.Map, keys ...K) error {
 	var errs []error

@@ -205,13 +205,9 @@ func (p *Probe) Find(pid int, start uint64) (found event.Process, sure, ok bool)
 }
 
 func (p *Probe) countLost() (uint64, error) {
-	var counts []uint64
-	if err := p.objects.Counters.Lookup(uint32(execCounterCOUNT_LOST_EXEC), &counts); err != nil {
+	sum, err := bpfobj.Sum(p.objects.Counters, uint32(execCounterCOUNT_LOST_EXEC))
+	if err != nil {
 		return 0, fmt.Errorf("count lost executions: %w", err)
-	}
-	var sum uint64
-	for _, n := range counts {
-		sum += n
 	}
 	return sum, nil
 }

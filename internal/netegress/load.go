@@ -312,13 +312,11 @@ func (e *Egress) setIdle(idle bool) error {
 func (e *Egress) Counters() (map[string]uint64, error) {
 	counts := map[string]uint64{}
 	for at, name := range counterNames {
-		var each []uint64
-		if err := e.egress.Counters.Lookup(uint32(at), &each); err != nil {
+		sum, err := bpfobj.Sum(e.egress.Counters, uint32(at))
+		if err != nil {
 			return nil, fmt.Errorf("read counter %s: %w", name, err)
 		}
-		for _, n := range each {
-			counts[name] += n
-		}
+		counts[name] = sum
 	}
 	return counts, nil
 }
