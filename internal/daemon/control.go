@@ -341,9 +341,9 @@ func cleared(write func(event.Event) error, c event.Container, change event.Tain
 
 // Pending implements control.Approver.
 func (d *daemon) Pending(context.Context) ([]gate.Question, error) {
-	list := d.gate.Pending()
+	list, by := d.gate.Pending(), d.halves.by(d.policies.Base().Fleet)
 	for i := range list {
-		list[i].Half = d.halves.by(list[i].ID, d.policies.Base().Fleet)
+		list[i].Half = by[list[i].ID]
 	}
 	return list, nil
 }

@@ -85,15 +85,13 @@ func (h *halves) open(p policy.Fleet) []fleet.Statement {
 	return all
 }
 
-// by is who has approved a question.
-func (h *halves) by(question string, p policy.Fleet) []string {
+// by is who has approved each question.
+func (h *halves) by(p policy.Fleet) map[string][]string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	var all []string
+	all := map[string][]string{}
 	for _, s := range h.open(p) {
-		if s.Question == question {
-			all = append(all, s.By)
-		}
+		all[s.Question] = append(all[s.Question], s.By)
 	}
 	return all
 }

@@ -230,8 +230,6 @@ func (d *daemon) takeVolumes(books volumeBooks) error {
 // volumeTainted takes down bits that a volume carries, and from whom.
 func (d *daemon) volumeTainted(v volumes.Volume, uses []volumes.Use, records []volumes.Record, books volumeBooks) error {
 	var errs []error
-	writers, err := d.writers(v.Path)
-	errs = append(errs, err)
 	for _, bit := range v.Bits.Names() {
 		b, err := taint.ParseBits([]string{bit})
 		errs = append(errs, err)
@@ -247,8 +245,12 @@ func (d *daemon) volumeTainted(v volumes.Volume, uses []volumes.Use, records []v
 				who = u.Container
 			}
 		}
-		if i := slices.IndexFunc(writers, func(st taint.Status) bool { return st.Own&b != 0 }); who == 0 && i >= 0 {
-			who = writers[i].CgroupID // before it was a volume (B127)
+		if who == 0 { // before it was a volume (B127)
+			writers, err := d.writers(v.Path)
+			errs = append(errs, err)
+			if i := slices.IndexFunc(writers, func(st taint.Status) bool { return st.Own&b != 0 }); i >= 0 {
+				who = writers[i].CgroupID
+			}
 		}
 		if st, ok := d.state.ByCgroup(who); ok {
 			if st.Own&b == 0 && books.waits(v.Path) { // its own is told first
