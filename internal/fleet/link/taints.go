@@ -66,15 +66,17 @@ func (t *taints) tell(ctx context.Context) error {
 		}
 	}
 	maps.DeleteFunc(t.told, func(identity string, _ told) bool { return now[identity] == nil })
+	var bucket jetstream.KeyValue // once there is something to tell
 	for identity, bits := range now {
 		names := slices.Sorted(maps.Keys(bits))
 		is, was := strings.Join(names, " "), t.told[identity]
 		if is == was.bits && (is == "" || time.Since(was.at) < taintAgain) {
 			continue
 		}
-		bucket, err := t.js.KeyValue(ctx, t.taint())
-		if err != nil {
-			return fmt.Errorf("find the bucket %s, which weir-fleet init makes: %w", t.taint(), err)
+		if bucket == nil {
+			if bucket, err = t.js.KeyValue(ctx, t.taint()); err != nil {
+				return fmt.Errorf("find the bucket %s, which weir-fleet init makes: %w", t.taint(), err)
+			}
 		}
 		data, err := json.Marshal(control.Elsewhere{Identity: identity, Taint: names})
 		if err == nil {
