@@ -224,20 +224,32 @@ static __always_inline int may_accept(struct socket *sock)
 	return !gets_foreign(&cx, &own, sk) || is_unrestricted(&own) || refuse_receipt(&own);
 }
 
-/* What a thread last received from, with room for descriptors, leads to somebody outside: they may come after
- * the taint, to a call that began before it (B93). */
+/* What a thread last received from, with room for descriptors: an address, as in walk_at. They may come long
+ * after the call began, when the container is tainted or the other end has left it (B93, B157). */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, __u32);
+	__type(value, __u64);
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
-} strange_receipts SEC(".maps");
+} receives_from SEC(".maps");
 
-static __always_inline int has_strange_receipt(void)
+/* receives_outside: what the thread receives from leads to somebody outside cx's container. */
+static __always_inline int receives_outside(struct cgroup_ctx *cx)
 {
-	__u32 *strange = bpf_task_storage_get(&strange_receipts, bpf_get_current_task_btf(), 0, 0);
-	return strange && *strange;
+	__u64 *from = bpf_task_storage_get(&receives_from, bpf_get_current_task_btf(), 0, 0);
+	struct sock *sk = from ? (struct sock *)*from : 0;
+	return sk && !(inside(cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && flows_inside(cx, sk));
+}
+
+/* note_receipt: 0: it could not. */
+static __always_inline int note_receipt(__u64 from)
+{
+	__u64 *was = bpf_task_storage_get(&receives_from, bpf_get_current_task_btf(), 0,
+	                                  from ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	if (was)
+		*was = from;
+	return was || !from;
 }
 
 /* A network socket from outside has packets that this container's check never
@@ -246,11 +258,9 @@ SEC("fmod_ret/security_file_receive")
 int BPF_PROG(weir_receive, struct file *file)
 {
 	struct cgroup_ctx cx;
-	if (has_strange_receipt()) {
-		judged_ctx(&cx);
-		if (!is_unrestricted(&cx) && !refuse_receipt(&cx))
-			return -EPERM;
-	}
+	judged_ctx(&cx);
+	if (!is_unrestricted(&cx) && receives_outside(&cx) && !refuse_receipt(&cx))
+		return -EPERM;
 	if ((BPF_CORE_READ(file, f_inode, i_mode) & S_IFMT) != S_IFSOCK)
 		return 0;
 	struct socket *sock = bpf_sock_from_file(file);
@@ -258,7 +268,6 @@ int BPF_PROG(weir_receive, struct file *file)
 	if (!sk)
 		return 0;
 	int family = BPF_CORE_READ(sk, __sk_common.skc_family);
-	judged_ctx(&cx);
 	if (!may_leave(&cx, sk, family))
 		return -EPERM;
 	if (is_let_be(&cx) || inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)))
@@ -300,6 +309,7 @@ SEC("fmod_ret/security_ptrace_access_check")
 int BPF_PROG(weir_attach, struct task_struct *child, unsigned int mode)
 {
 	struct cgroup_ctx cx;
+	note_receipt(0); /* pidfd_getfd receives from no socket */
 	if (BPF_CORE_READ(child, tgid) == bpf_get_current_pid_tgid() >> 32)
 		return 0;
 	judged_ctx(&cx);
@@ -467,17 +477,6 @@ static __always_inline int takes_many(void)
 	return nr == 299 || nr == (0x40000000 | 537);
 }
 
-/* note_receipt: 0: it could not. */
-static __always_inline int note_receipt(int strange)
-{
-	struct task_struct *t = bpf_get_current_task_btf();
-	__u32 *was =
-	    bpf_task_storage_get(&strange_receipts, t, 0, strange ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
-	if (was)
-		*was = strange;
-	return was || !strange;
-}
-
 /* Room for a message's descriptors, on a connection to somebody outside that is older than the taint: he
  * would hand in a pipe that the container speaks into (B78). Datagrams of his do not come. */
 static __always_inline int may_take(struct socket *sock, struct msghdr *msg)
@@ -489,14 +488,9 @@ static __always_inline int may_take(struct socket *sock, struct msghdr *msg)
 	judged_ctx(&cx);
 	if (!cx.guarded)
 		return 1;
-	int strange = BPF_CORE_READ(sk, sk_type) != SOCK_DGRAM &&
-	              !(inside(&cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && flows_inside(&cx, sk));
-	if (!note_receipt(strange))
+	if (!note_receipt(BPF_CORE_READ(sk, sk_type) != SOCK_DGRAM ? address_of(sk) : 0))
 		return 0;
-	if (!strange)
-		return 1;
-	judged_ctx(&cx); /* a taint that came meanwhile may not have seen what is noted */
-	return is_unrestricted(&cx) || refuse_receipt(&cx);
+	return is_unrestricted(&cx) || !receives_outside(&cx) || refuse_receipt(&cx);
 }
 
 SEC("fmod_ret/security_socket_recvmsg")

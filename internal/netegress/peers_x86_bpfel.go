@@ -318,11 +318,11 @@ const (
 	peersMapOwners          = "owners"
 	peersMapPolicies        = "policies"
 	peersMapReaderIdle      = "reader_idle"
+	peersMapReceivesFrom    = "receives_from"
 	peersMapRefusals        = "refusals"
 	peersMapResolverSks     = "resolver_sks"
 	peersMapResolvers       = "resolvers"
 	peersMapSocks           = "socks"
-	peersMapStrangeReceipts = "strange_receipts"
 	peersMapTasks           = "tasks"
 	peersMapUnixPeers       = "unix_peers"
 	peersMapVolumeFilters   = "volume_filters"
@@ -451,36 +451,36 @@ type peersProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type peersMapSpecs struct {
-	AllLeft         *ebpf.MapSpec `ebpf:"all_left"`
-	AllowCache      *ebpf.MapSpec `ebpf:"allow_cache"`
-	Cgroups         *ebpf.MapSpec `ebpf:"cgroups"`
-	Config          *ebpf.MapSpec `ebpf:"config"`
-	Counters        *ebpf.MapSpec `ebpf:"counters"`
-	Destinations    *ebpf.MapSpec `ebpf:"destinations"`
-	DnsLeases       *ebpf.MapSpec `ebpf:"dns_leases"`
-	EgressEvents    *ebpf.MapSpec `ebpf:"egress_events"`
-	Epochs          *ebpf.MapSpec `ebpf:"epochs"`
-	Escapes         *ebpf.MapSpec `ebpf:"escapes"`
-	FakeIps         *ebpf.MapSpec `ebpf:"fake_ips"`
-	GrantDests      *ebpf.MapSpec `ebpf:"grant_dests"`
-	Grants          *ebpf.MapSpec `ebpf:"grants"`
-	Held            *ebpf.MapSpec `ebpf:"held"`
-	HoldReqs        *ebpf.MapSpec `ebpf:"hold_reqs"`
-	OutsideUnix     *ebpf.MapSpec `ebpf:"outside_unix"`
-	Owners          *ebpf.MapSpec `ebpf:"owners"`
-	Policies        *ebpf.MapSpec `ebpf:"policies"`
-	ReaderIdle      *ebpf.MapSpec `ebpf:"reader_idle"`
-	Refusals        *ebpf.MapSpec `ebpf:"refusals"`
-	ResolverSks     *ebpf.MapSpec `ebpf:"resolver_sks"`
-	Resolvers       *ebpf.MapSpec `ebpf:"resolvers"`
-	Socks           *ebpf.MapSpec `ebpf:"socks"`
-	StrangeReceipts *ebpf.MapSpec `ebpf:"strange_receipts"`
-	Tasks           *ebpf.MapSpec `ebpf:"tasks"`
-	UnixPeers       *ebpf.MapSpec `ebpf:"unix_peers"`
-	VolumeFilters   *ebpf.MapSpec `ebpf:"volume_filters"`
-	VolumeTaint     *ebpf.MapSpec `ebpf:"volume_taint"`
-	VolumeUses      *ebpf.MapSpec `ebpf:"volume_uses"`
-	WalkCache       *ebpf.MapSpec `ebpf:"walk_cache"`
+	AllLeft       *ebpf.MapSpec `ebpf:"all_left"`
+	AllowCache    *ebpf.MapSpec `ebpf:"allow_cache"`
+	Cgroups       *ebpf.MapSpec `ebpf:"cgroups"`
+	Config        *ebpf.MapSpec `ebpf:"config"`
+	Counters      *ebpf.MapSpec `ebpf:"counters"`
+	Destinations  *ebpf.MapSpec `ebpf:"destinations"`
+	DnsLeases     *ebpf.MapSpec `ebpf:"dns_leases"`
+	EgressEvents  *ebpf.MapSpec `ebpf:"egress_events"`
+	Epochs        *ebpf.MapSpec `ebpf:"epochs"`
+	Escapes       *ebpf.MapSpec `ebpf:"escapes"`
+	FakeIps       *ebpf.MapSpec `ebpf:"fake_ips"`
+	GrantDests    *ebpf.MapSpec `ebpf:"grant_dests"`
+	Grants        *ebpf.MapSpec `ebpf:"grants"`
+	Held          *ebpf.MapSpec `ebpf:"held"`
+	HoldReqs      *ebpf.MapSpec `ebpf:"hold_reqs"`
+	OutsideUnix   *ebpf.MapSpec `ebpf:"outside_unix"`
+	Owners        *ebpf.MapSpec `ebpf:"owners"`
+	Policies      *ebpf.MapSpec `ebpf:"policies"`
+	ReaderIdle    *ebpf.MapSpec `ebpf:"reader_idle"`
+	ReceivesFrom  *ebpf.MapSpec `ebpf:"receives_from"`
+	Refusals      *ebpf.MapSpec `ebpf:"refusals"`
+	ResolverSks   *ebpf.MapSpec `ebpf:"resolver_sks"`
+	Resolvers     *ebpf.MapSpec `ebpf:"resolvers"`
+	Socks         *ebpf.MapSpec `ebpf:"socks"`
+	Tasks         *ebpf.MapSpec `ebpf:"tasks"`
+	UnixPeers     *ebpf.MapSpec `ebpf:"unix_peers"`
+	VolumeFilters *ebpf.MapSpec `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.MapSpec `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.MapSpec `ebpf:"volume_uses"`
+	WalkCache     *ebpf.MapSpec `ebpf:"walk_cache"`
 }
 
 // peersVariableSpecs contains global variables before they are loaded into the kernel.
@@ -509,36 +509,36 @@ func (o *peersObjects) Close() error {
 //
 // It can be passed to loadPeersObjects or ebpf.CollectionSpec.LoadAndAssign.
 type peersMaps struct {
-	AllLeft         *ebpf.Map `ebpf:"all_left"`
-	AllowCache      *ebpf.Map `ebpf:"allow_cache"`
-	Cgroups         *ebpf.Map `ebpf:"cgroups"`
-	Config          *ebpf.Map `ebpf:"config"`
-	Counters        *ebpf.Map `ebpf:"counters"`
-	Destinations    *ebpf.Map `ebpf:"destinations"`
-	DnsLeases       *ebpf.Map `ebpf:"dns_leases"`
-	EgressEvents    *ebpf.Map `ebpf:"egress_events"`
-	Epochs          *ebpf.Map `ebpf:"epochs"`
-	Escapes         *ebpf.Map `ebpf:"escapes"`
-	FakeIps         *ebpf.Map `ebpf:"fake_ips"`
-	GrantDests      *ebpf.Map `ebpf:"grant_dests"`
-	Grants          *ebpf.Map `ebpf:"grants"`
-	Held            *ebpf.Map `ebpf:"held"`
-	HoldReqs        *ebpf.Map `ebpf:"hold_reqs"`
-	OutsideUnix     *ebpf.Map `ebpf:"outside_unix"`
-	Owners          *ebpf.Map `ebpf:"owners"`
-	Policies        *ebpf.Map `ebpf:"policies"`
-	ReaderIdle      *ebpf.Map `ebpf:"reader_idle"`
-	Refusals        *ebpf.Map `ebpf:"refusals"`
-	ResolverSks     *ebpf.Map `ebpf:"resolver_sks"`
-	Resolvers       *ebpf.Map `ebpf:"resolvers"`
-	Socks           *ebpf.Map `ebpf:"socks"`
-	StrangeReceipts *ebpf.Map `ebpf:"strange_receipts"`
-	Tasks           *ebpf.Map `ebpf:"tasks"`
-	UnixPeers       *ebpf.Map `ebpf:"unix_peers"`
-	VolumeFilters   *ebpf.Map `ebpf:"volume_filters"`
-	VolumeTaint     *ebpf.Map `ebpf:"volume_taint"`
-	VolumeUses      *ebpf.Map `ebpf:"volume_uses"`
-	WalkCache       *ebpf.Map `ebpf:"walk_cache"`
+	AllLeft       *ebpf.Map `ebpf:"all_left"`
+	AllowCache    *ebpf.Map `ebpf:"allow_cache"`
+	Cgroups       *ebpf.Map `ebpf:"cgroups"`
+	Config        *ebpf.Map `ebpf:"config"`
+	Counters      *ebpf.Map `ebpf:"counters"`
+	Destinations  *ebpf.Map `ebpf:"destinations"`
+	DnsLeases     *ebpf.Map `ebpf:"dns_leases"`
+	EgressEvents  *ebpf.Map `ebpf:"egress_events"`
+	Epochs        *ebpf.Map `ebpf:"epochs"`
+	Escapes       *ebpf.Map `ebpf:"escapes"`
+	FakeIps       *ebpf.Map `ebpf:"fake_ips"`
+	GrantDests    *ebpf.Map `ebpf:"grant_dests"`
+	Grants        *ebpf.Map `ebpf:"grants"`
+	Held          *ebpf.Map `ebpf:"held"`
+	HoldReqs      *ebpf.Map `ebpf:"hold_reqs"`
+	OutsideUnix   *ebpf.Map `ebpf:"outside_unix"`
+	Owners        *ebpf.Map `ebpf:"owners"`
+	Policies      *ebpf.Map `ebpf:"policies"`
+	ReaderIdle    *ebpf.Map `ebpf:"reader_idle"`
+	ReceivesFrom  *ebpf.Map `ebpf:"receives_from"`
+	Refusals      *ebpf.Map `ebpf:"refusals"`
+	ResolverSks   *ebpf.Map `ebpf:"resolver_sks"`
+	Resolvers     *ebpf.Map `ebpf:"resolvers"`
+	Socks         *ebpf.Map `ebpf:"socks"`
+	Tasks         *ebpf.Map `ebpf:"tasks"`
+	UnixPeers     *ebpf.Map `ebpf:"unix_peers"`
+	VolumeFilters *ebpf.Map `ebpf:"volume_filters"`
+	VolumeTaint   *ebpf.Map `ebpf:"volume_taint"`
+	VolumeUses    *ebpf.Map `ebpf:"volume_uses"`
+	WalkCache     *ebpf.Map `ebpf:"walk_cache"`
 }
 
 func (m *peersMaps) Close() error {
@@ -562,11 +562,11 @@ func (m *peersMaps) Close() error {
 		m.Owners,
 		m.Policies,
 		m.ReaderIdle,
+		m.ReceivesFrom,
 		m.Refusals,
 		m.ResolverSks,
 		m.Resolvers,
 		m.Socks,
-		m.StrangeReceipts,
 		m.Tasks,
 		m.UnixPeers,
 		m.VolumeFilters,

@@ -16,7 +16,7 @@ import (
 type cgroupAbi uint32
 
 const (
-	cgroupAbiABI_VERSION cgroupAbi = 17
+	cgroupAbiABI_VERSION cgroupAbi = 18
 )
 
 type cgroupGrant struct {

@@ -153,4 +153,5 @@ var table = []bypass{
 	{"B154", "What hangs in one container's file system takes the room of others where repositories are looked at, or keeps the sensor from ending.", "Each container has a share, and the sensor waits for none without limit."},
 	{"B155", "One container asks for so many reviews at once that no other's command is reviewed in time.", "A container has half of the reviews that run, and a quarter of those that wait."},
 	{"B156", "The name of a model that searches is written with escapes (`\\u002dsearch`), or in capitals.", "The name is compared as the service reads it."},
+	{"B157", "A thread waits for descriptors at one end of a pair, whose other end leaves the container before the taint; whoever has that hands in a pipe.", "Who it receives from is judged when a descriptor comes, not when the call began."},
 }

@@ -119,6 +119,7 @@ var ways = []way{
 	{name: "B78/older-accepted", inside: "takes_accepted", outside: "takes_accepted", opens: true},
 	{name: "B93/second-message", inside: "takes_second", outside: "takes_second", opens: true},
 	{name: "B93/waiting", inside: "takes_waiting", outside: "takes_waiting", opens: true, secret: true},
+	{name: "B157/left", inside: "takes_left", outside: "takes_left", opens: true, secret: true},
 	{name: "B78/credentials", inside: "credentials", outside: "credentials", first: true, root: true},
 	{name: "B78/backlog", inside: "backlog", outside: "backlog", first: true},
 	{name: "B80/asked-before", inside: "asked_before", outside: "asked_before", tainted: true},

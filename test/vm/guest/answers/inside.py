@@ -536,6 +536,25 @@ def takes_waiting():
     t.join()
 
 
+def takes_left():
+    """A thread waits at one end of a pair, and the other end leaves while all is clean."""
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("\0answers-%d" % port)
+    near, far = socket.socketpair()
+    t = threading.Thread(target=write_into, args=(near,))
+    t.start()
+    while not is_in(t, 47):
+        time.sleep(0.02)
+    s.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [far.fileno()]))])
+    far.close()
+    s.recv(1)
+    opened()
+    for name in args:
+        open(name).read()
+    print("closed", flush=True)
+    t.join()
+
+
 def takes_accepted():
     l = socket.socket(socket.AF_UNIX)
     l.bind("\0answers-takes-%d" % port)

@@ -516,6 +516,14 @@ def takes_waiting():
     hands_over(c)
 
 
+def takes_left():
+    c = accepted()
+    far = socket.recv_fds(c, 1, 1)[1][0]
+    c.send(b".")
+    sys.stdin.readline()
+    hands_over(socket.socket(fileno=far))
+
+
 def takes_accepted():
     print("serves", flush=True)
     s = socket.socket(socket.AF_UNIX)
