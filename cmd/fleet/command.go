@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 	var p place
 	root.PersistentFlags().StringVar(&p.policy, "policy", "", "the `file` whose fleet says where the servers are (default: ~/.config/weir/fleet.yaml; of run /etc/weir/policy.yaml)")
 	root.PersistentFlags().StringVar(&p.creds, "creds", "", "the `file` of the account there, in place of fleet.creds_file")
-	root.AddCommand(p.initCommand(), p.runCommand(), p.eventsCommand(), p.pendingCommand(), p.answerCommand(fleet.Approve), p.answerCommand(fleet.Deny), p.modeCommand(), p.policyCommand(), operatorCommand())
+	root.AddCommand(p.initCommand(), p.runCommand(), p.eventsCommand(), p.pendingCommand(), p.topCommand(), p.answerCommand(fleet.Approve), p.answerCommand(fleet.Deny), p.modeCommand(), p.policyCommand(), operatorCommand())
 	return root
 }
 

@@ -44,25 +44,12 @@ func (p *place) pendingCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			slices.SortFunc(list, func(a, b notify.Message) int {
-				return cmp.Or(a.Question.Asked.Compare(b.Question.Asked), cmp.Compare(name(a), name(b)))
-			})
 			var b strings.Builder
-			for _, m := range list {
-				if m.Answer != nil || time.Now().After(m.Question.Deadline) {
-					continue
-				}
+			for _, m := range waiting(list) {
 				if b.Len() > 0 {
 					b.WriteByte('\n')
 				}
-				text, hash, err := read(m)
-				if err != nil {
-					text = "  " + err.Error() + "\n"
-				}
-				fmt.Fprintf(&b, "%s  until %s\n%s  %-12s %s\n", event.Visible(name(m)), show.Time(m.Question.Deadline), text, "hash", hash)
-				if len(m.Question.Half) > 0 {
-					fmt.Fprintf(&b, "  %-12s %s, as its node says; another person has to approve the same\n", "approved by", event.Visible(strings.Join(m.Question.Half, ", ")))
-				}
+				b.WriteString(printed(m))
 			}
 			switch {
 			case b.Len() == 0:
@@ -85,9 +72,39 @@ func read(m notify.Message) (text, hash string, err error) {
 		if line = strings.TrimSuffix(line, "\n"); event.Visible(line) != line {
 			return "", "", errors.New("its text is not one of a sensor's: it has characters that are not shown")
 		}
-		text += "  " + line + "\n"
 	}
-	return text, gate.Digest(m.Shown.Text), nil
+	return m.Shown.Text, gate.Digest(m.Shown.Text), nil
+}
+
+// waiting are those that wait for an answer, oldest first.
+func waiting(all map[string]notify.Message) (list []notify.Message) {
+	for _, m := range all {
+		if m.Answer == nil && time.Now().Before(m.Question.Deadline) {
+			list = append(list, m)
+		}
+	}
+	slices.SortFunc(list, func(a, b notify.Message) int {
+		return cmp.Or(a.Question.Asked.Compare(b.Question.Asked), cmp.Compare(name(a), name(b)))
+	})
+	return list
+}
+
+// printed is all that an answer to m depends on.
+func printed(m notify.Message) string {
+	text, hash, err := read(m)
+	if err != nil {
+		text = err.Error() + "\n"
+	}
+	text += fmt.Sprintf("%-12s %s\n", "hash", hash) + show.Askers(gate.Question{Half: m.Question.Half})
+	return fmt.Sprintf("%s  until %s\n", name(m), show.Time(m.Question.Deadline)) + indent(text)
+}
+
+func indent(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		b.WriteString("  " + line)
+	}
+	return b.String()
 }
 
 func (p *place) answerCommand(answer string) *cobra.Command {
@@ -115,7 +132,7 @@ func (p *place) answerCommand(answer string) *cobra.Command {
 				return err
 			}
 			text, shown, err := read(m)
-			if text = event.Visible(name(m)) + "\n" + text; err == nil {
+			if text = name(m) + "\n" + indent(text); err == nil {
 				_, err = io.WriteString(cmd.ErrOrStderr(), text)
 			}
 			if answer == fleet.Approve {
@@ -126,10 +143,12 @@ func (p *place) answerCommand(answer string) *cobra.Command {
 					return err
 				}
 			}
-			now := time.Now()
-			return send(cmd, s, own, fleet.Statement{
-				Node: m.Host, Signed: now, Expires: now.Add(counts), Why: why, Question: m.Question.ID, Answer: answer, Scope: scope, Shown: shown,
-			})
+			text, err = send(cmd.Context(), s, own, fleet.Statement{Node: m.Host, Why: why, Question: m.Question.ID, Answer: answer, Scope: scope, Shown: shown})
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), event.Visible(text))
+			return err
 		},
 	}
 	keyFlag(cmd, &key, "the `file` of your key")
@@ -149,16 +168,18 @@ func find(cmd *cobra.Command, s *link.Servers, called string) (notify.Message, e
 	if err != nil {
 		return notify.Message{}, err
 	}
-	i := slices.IndexFunc(list, func(m notify.Message) bool { return name(m) == called })
-	switch {
-	case i < 0:
-		return notify.Message{}, fmt.Errorf("no node asks %s; see weir-fleet pending", event.Visible(called))
-	case list[i].Answer != nil && list[i].Answer.By != "":
-		return notify.Message{}, fmt.Errorf("already answered: %s by %s", event.Visible(list[i].Answer.Outcome), event.Visible(list[i].Answer.By))
-	case list[i].Answer != nil:
-		return notify.Message{}, fmt.Errorf("it has ended: %s", event.Visible(list[i].Answer.Outcome))
+	for _, m := range list {
+		switch {
+		case name(m) != called:
+		case m.Answer != nil && m.Answer.By != "":
+			return m, fmt.Errorf("already answered: %s by %s", event.Visible(m.Answer.Outcome), event.Visible(m.Answer.By))
+		case m.Answer != nil:
+			return m, fmt.Errorf("it has ended: %s", event.Visible(m.Answer.Outcome))
+		default:
+			return m, nil
+		}
 	}
-	return list[i], nil
+	return notify.Message{}, fmt.Errorf("no node asks %s; see weir-fleet pending", event.Visible(called))
 }
 
 // agree wants a yes to the text that was shown, or its hash.
@@ -172,20 +193,17 @@ func agree(cmd *cobra.Command, hash, shown, text string) error {
 	return show.Confirm(cmd.Context(), cmd.InOrStdin(), cmd.ErrOrStderr(), show.Approve(cmd.ErrOrStderr(), text))
 }
 
-// send signs a statement, brings it to its node, and prints what its link says.
-func send(cmd *cobra.Command, s *link.Servers, key ed25519.PrivateKey, statement fleet.Statement) error {
+// send signs a statement, brings it to its node, and returns what its link says.
+func send(ctx context.Context, s *link.Servers, key ed25519.PrivateKey, statement fleet.Statement) (string, error) {
+	now := time.Now()
+	statement.Signed, statement.Expires = now, now.Add(counts)
 	signed, err := fleet.Sign(key, statement)
 	if err != nil {
-		return err
+		return "", err
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), callTime)
+	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
-	text, err := s.Send(ctx, statement.Node, signed)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(cmd.OutOrStdout(), event.Visible(text))
-	return err
+	return s.Send(ctx, statement.Node, signed)
 }
 
 func (p *place) modeCommand() *cobra.Command {

@@ -269,6 +269,45 @@ func TestPeopleB151(t *testing.T) {
 	fails("no operator's", "yes\n", "approve", "build-07/def567", "--key", at("other"))
 	must("done", "yes\n", "approve", "build-07/def567", "--key", at("key"))
 
+	// Two people see the same on their screens: the first answer counts, it is for what was on the screen, and both see whose it was.
+	t.Setenv("TERM", "xterm")
+	for end := time.Now().Add(time.Minute); strings.Contains(pending, "def567") && time.Now().Before(end); {
+		pending = must("", "", "pending")
+	}
+	s.mu.Lock()
+	s.asked.ID, s.asked.State, s.asked.By, s.asked.Half = "ghi789", gate.StatePending, "", []string{"carol"}
+	s.asked.Process.Argv = []string{"curl", "https://example.org/"}
+	s.mu.Unlock()
+	screens := []*screen{onScreen(t, "top", "--policy", at("fleet.yaml"), "--key", at("key")), onScreen(t, "top", "--policy", at("fleet.yaml"), "--key", at("other")), onScreen(t, "top", "--policy", at("fleet.yaml"), "--key", at("none"))}
+	for _, one := range screens {
+		one.shows("build-07/ghi789")
+		one.shows("https://example.org/")
+		one.shows("carol; another person has to approve the same")
+	}
+	screens[0].types("l")
+	screens[0].shows("an approval from elsewhere is for once")
+	screens[2].types("a")
+	screens[2].shows("you may look, and not answer")
+	screens[1].types("a")
+	screens[1].shows("approve build-07/ghi789?")
+	screens[1].types("y")
+	screens[1].shows("no operator's") // it is mallory's
+	before := len(signed())
+	screens[0].types("a")
+	screens[0].shows("approve build-07/ghi789?")
+	screens[0].types("y")
+	for _, one := range screens {
+		one.shows("build-07/ghi789: denied by fleet operator alice") // as this sensor does
+		one.shows("0 questions wait")
+		one.ends()
+	}
+	s.mu.Lock()
+	text, _ := notify.Shown(s.asked)
+	s.mu.Unlock()
+	if got := signed()[before:]; len(got) != 1 || got[0].Answer != fleet.Approve || got[0].Question != "ghi789" || got[0].Shown != gate.Digest(text) {
+		t.Errorf("%+v, shown %s", got, text)
+	}
+
 	// Orders: by who may, to the node that is there, and to one that was away; the newest comes first, so that no older one is in force for a moment.
 	order := []string{"mode", "seal", "--why", "x", "--key", at("key"), "--wait", "1m", "--node", "build-07"}
 	if code, out, told := try("", order...); code == 0 || !strings.Contains(out, "build-07: refused: alice does not have the role mode") || !strings.Contains(told, "1 did not take it, 0 did") {
@@ -303,7 +342,7 @@ func TestPeopleB151(t *testing.T) {
 	if got := signed(); got[len(got)-1].Policy != "approval_ttl: 31\n" || got[len(got)-1].Expires.Sub(got[len(got)-1].Signed) != fleet.MostPolicy {
 		t.Errorf("%+v", got)
 	}
-	before := len(signed())
+	before = len(signed())
 	unlink()
 	must("0 nodes took it", "", "mode", "observe", "--node", "build-07", "--why", "older", "--key", at("key"), "--wait", "1ms")
 	must("0 nodes took it", "", "mode", "seal", "--every", "--why", "newer", "--key", at("key"), "--wait", "1ms")
@@ -313,6 +352,72 @@ func TestPeopleB151(t *testing.T) {
 	}
 	if got := signed()[before:]; len(got) != 4 || got[0].Why != "newer" || got[0].Node != "weir/*" || got[1].Why != "older" || got[2].Policy == "" || got[3].Mode != "seal" || got[3].Why != "x" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// screen is a terminal on which a command runs.
+type screen struct {
+	t    *testing.T
+	far  *os.File
+	mu   sync.Mutex
+	out  bytes.Buffer
+	done chan int
+}
+
+func onScreen(t *testing.T, args ...string) *screen {
+	t.Helper()
+	far, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { far.Close(); tty.Close() })
+	if err := pty.Setsize(far, &pty.Winsize{Cols: 100, Rows: 40}); err != nil {
+		t.Fatal(err)
+	}
+	s := &screen{t: t, far: far, done: make(chan int, 1)}
+	go func() {
+		buf := make([]byte, 4096)
+		for {
+			n, err := far.Read(buf)
+			s.mu.Lock()
+			s.out.Write(buf[:n])
+			s.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	}()
+	go func() { s.done <- run(t.Context(), args, tty, tty, tty) }()
+	return s
+}
+
+// shows waits until something was drawn.
+func (s *screen) shows(want string) {
+	s.t.Helper()
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		found := strings.Contains(s.out.String(), want)
+		s.mu.Unlock()
+		if found {
+			return
+		}
+	}
+	s.t.Fatalf("no %q on the screen:\n%s", want, s.out.String())
+}
+
+func (s *screen) types(keys string) {
+	s.t.Helper()
+	if _, err := s.far.WriteString(keys); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// ends has the command end.
+func (s *screen) ends() {
+	s.t.Helper()
+	s.types("q")
+	if code := <-s.done; code != 0 {
+		s.t.Errorf("it ended with %d", code)
 	}
 }
 

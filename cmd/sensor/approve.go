@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"weir/internal/event"
@@ -116,6 +117,8 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 	}
 	cmd.RunE = func(cmd *cobra.Command, ids []string) error {
 		switch flags := cmd.Flags(); {
+		case slices.ContainsFunc(ids, func(id string) bool { return strings.Contains(id, "/") }):
+			return s.answerElsewhere(cmd, a, ids)
 		case a.yes && !a.all && a.lasts == "":
 			return usage(cmd, "--yes is for what asks: --all, --for, --container, --to and --matching")
 		case (a.all || len(ids) > 1) && (flags.Changed("scope") || a.lasts != ""):
@@ -190,6 +193,26 @@ func (s *system) answerCommand(allow bool, cmd *cobra.Command) *cobra.Command {
 		return ids, cobra.ShellCompDirectiveNoFileComp
 	}
 	return cmd
+}
+
+// answerElsewhere answers NODE/ID, a question of any node.
+func (s *system) answerElsewhere(cmd *cobra.Command, a answers, ids []string) error {
+	args, once := []string{ids[0]}, len(ids) == 1
+	cmd.Flags().Visit(func(f *pflag.Flag) {
+		switch f.Name {
+		case "reason", "why":
+			args = append(args, "--why="+f.Value.String())
+		case "scope":
+			args = append(args, "--scope="+f.Value.String())
+		case "run":
+		default:
+			once = false
+		}
+	})
+	if !once {
+		return usage(cmd, "%s is a question of another node: it is answered alone and for once, with --scope and --why", event.Visible(ids[0]))
+	}
+	return s.fleet(cmd, args...)
 }
 
 // answerOne answers one question and prints what it was, as list has it. What is wrong with id the sensor says.

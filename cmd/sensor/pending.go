@@ -16,7 +16,7 @@ import (
 )
 
 func (s *system) pendingCommand() *cobra.Command {
-	var ended, follow, each bool
+	var ended, follow, each, fleet bool
 	var most int
 	cmd := &cobra.Command{
 		Use:   "pending",
@@ -25,6 +25,12 @@ func (s *system) pendingCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if follow {
 				return control.Errorf(control.Usage, "there is no -f any more: weir top follows the questions, with keys that answer")
+			}
+			if fleet {
+				if ended || each {
+					return usage(cmd, "--fleet lists what waits at every node: leave --ended and --each out")
+				}
+				return s.fleet(cmd)
 			}
 			if ended {
 				return s.history(cmd, most)
@@ -55,6 +61,7 @@ func (s *system) pendingCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "see weir top")
 	_ = cmd.Flags().MarkHidden("follow") // of a flag that is there: it cannot fail
+	cmd.Flags().BoolVar(&fleet, "fleet", false, "those of all nodes: the same as weir-fleet pending")
 	cmd.Flags().BoolVar(&each, "each", false, "every question in full, also those of one program to one destination")
 	cmd.Flags().BoolVar(&ended, "ended", false, "questions that ended, newest first: who answered, from where, when, why, and which text was shown")
 	cmd.Flags().IntVar(&most, "most", 20, "with --ended, at most this `number`")

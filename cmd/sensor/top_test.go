@@ -102,3 +102,39 @@ func TestTop(t *testing.T) {
 		})
 	}
 }
+
+// TestElsewhere: questions of other nodes are weir-fleet's, which weir becomes.
+func TestElsewhere(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	weir := filepath.Join(t.TempDir(), "weir") // not a link: it looks beside itself
+	if err := os.WriteFile(weir, program, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	try := func(want string, args ...string) {
+		t.Helper()
+		out, err := exec.Command(weir, args...).CombinedOutput()
+		if !strings.Contains(string(out), want) || strings.Count(string(out), "\n") != 1 || (err == nil) != strings.HasPrefix(want, "fleet:") {
+			t.Errorf("%q: %s, %v, want %q", args, out, err, want)
+		}
+	}
+	try("weir-fleet: it does not exist", "top", "--fleet")
+	if err := os.WriteFile(weir+"-fleet", []byte("#!/bin/sh\necho fleet: \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	try("fleet: top", "top", "--fleet")
+	try("fleet: pending", "pending", "--fleet")
+	try("fleet: approve build-07/abc234", "approve", "build-07/abc234")
+	try("fleet: approve build-07/abc234 --why=known --scope=2", "approve", "build-07/abc234", "--scope", "2", "--reason", "known")
+	try("fleet: deny build-07/abc234 --why=x y", "deny", "build-07/abc234", "--why", "x y")
+	for _, args := range [][]string{{"approve", "a/b", "c/d"}, {"approve", "a/b", "c"}, {"approve", "a/b", "--for", "30m"}, {"deny", "a/b", "--yes"}} {
+		try("answered alone and for once", args...)
+	}
+	try("leave --ended and --each out", "pending", "--fleet", "--ended")
+}

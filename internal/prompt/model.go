@@ -51,6 +51,7 @@ type model struct {
 	looks      bool   // the person may not answer
 	find       string // what is looked for
 	grant      func(event.GrantInfo) string
+	words      func(gate.Question) string // of questions of other machines; nil: they are of this one
 
 	selected  string            // first id of a group; that, not a place in the list, is what is answered
 	container string            // that is selected on its page
@@ -131,7 +132,7 @@ func (m *model) arrange(byItself bool) {
 	m.groups, m.containers = nil, nil
 	var found []gate.Question
 	for _, q := range m.list {
-		if m.find == "" || m.finds(q.ID+" "+show.Question(q)) {
+		if m.find == "" || m.finds(q.ID+" "+m.question(q)) {
 			found = append(found, q)
 		}
 	}
@@ -271,6 +272,10 @@ func (m *model) key(k string) (answers []order, quit bool) {
 		m.find = ""
 		m.arrange(false)
 	case "tab":
+		if m.words != nil {
+			m.note("containers are seen on their machine")
+			break
+		}
 		m.page, m.top, m.wrapped.ready = containers-m.page, 0, false
 	}
 	return nil, false
@@ -332,6 +337,8 @@ func (m *model) begin(k string) {
 		m.note("questions are answered on their page (tab)")
 	case group == nil:
 		m.note("no question is selected")
+	case k == "l" && m.words != nil:
+		m.note("an approval from elsewhere is for once: one that goes on is given on the machine that asks")
 	case allow && !m.shown(group):
 		m.note("there is more of %s: see all of it first (space)", m.selected)
 	case m.moved:
@@ -353,15 +360,23 @@ func (m *model) begin(k string) {
 
 // shown says whether each of these questions was on the screen as it is now.
 func (m *model) shown(group []gate.Question) bool {
-	return !slices.ContainsFunc(group, func(q gate.Question) bool { return m.seen[q.ID] != told(group[0], q) })
+	return !slices.ContainsFunc(group, func(q gate.Question) bool { return m.seen[q.ID] != m.told(group[0], q) })
+}
+
+// question is the text of q.
+func (m *model) question(q gate.Question) string {
+	if m.words != nil {
+		return m.words(q)
+	}
+	return show.Question(q)
 }
 
 // told is the text of q where it stands below first.
-func told(first, q gate.Question) string {
+func (m *model) told(first, q gate.Question) string {
 	if q.ID == first.ID {
-		return show.Question(q)
+		return m.question(q)
 	}
-	return show.Question(first) + show.Besides(q, first)
+	return m.question(first) + show.Besides(q, first)
 }
 
 func (m *model) confirmed(k string) []order {
@@ -444,7 +459,7 @@ func (m *model) orders() []order {
 		if i < 0 {
 			continue
 		}
-		r := gate.Reply{Allow: m.allow, Scope: m.scope, Why: strings.TrimSpace(m.typed), Shown: told(group[0], group[i])}
+		r := gate.Reply{Allow: m.allow, Scope: m.scope, Why: strings.TrimSpace(m.typed), Shown: m.told(group[0], group[i])}
 		switch {
 		case m.long != nil:
 			why := r.Why

@@ -32,6 +32,13 @@ const (
 type Options struct {
 	By    string                       // who answers
 	Grant func(event.GrantInfo) string // words a grant
+	Words func(gate.Question) string   // of questions of other machines: no containers are seen, and an approval is for once; nil: show.Question
+}
+
+// Draws says whether f is a terminal of this kind on which any place can be written to.
+func Draws(f *os.File, kind string) bool {
+	width, height, err := term.GetSize(int(f.Fd()))
+	return err == nil && width > 0 && height > 0 && kind != "" && kind != "dumb"
 }
 
 // Top shows the sensor on the terminal in and out, and answers what is confirmed there, until q is pressed or ctx ends. It returns the
@@ -42,7 +49,7 @@ func Top(ctx context.Context, s Overview, o Options, in, out *os.File) (err erro
 	}
 	_, err = s.Answer(ctx, "", gate.Reply{}) // who may not answer is told so before it is seen that this is no question
 	t := &terminal{sensor: s, by: o.By, in: in, out: out, kick: make(chan struct{}, 1)}
-	t.grant, t.looks = o.Grant, control.Code(err) == control.Denied
+	t.grant, t.words, t.looks = o.Grant, o.Words, control.Code(err) == control.Denied
 	before, err := term.MakeRaw(int(in.Fd()))
 	if err != nil {
 		return fmt.Errorf("take over the terminal: %w", err)
@@ -65,6 +72,7 @@ func Top(ctx context.Context, s Overview, o Options, in, out *os.File) (err erro
 	signal.Notify(signals, unix.SIGWINCH, unix.SIGCONT)
 	defer signal.Stop(signals)
 	go t.wake(signals)
+	go news(ctx, s, t.kick)
 	go watch(ctx, func(before []gate.Question) update { return overlook(ctx, s, before) }, t.kick, func(u update) { t.loop.Send(u) })
 	if _, err := t.loop.Run(); err != nil {
 		return fmt.Errorf("read the terminal: %w", err)
@@ -173,10 +181,7 @@ func (t *terminal) answer(orders []order) refused {
 			bad = append(bad, o.id+": "+err.Error())
 		}
 	}
-	select {
-	case t.kick <- struct{}{}:
-	default:
-	}
+	kick(t.kick)
 	return bad
 }
 

@@ -239,7 +239,8 @@ func (m *model) details() text {
 	if group == nil {
 		return text{}
 	}
-	t := text{all: show.Question(group[0]), has: map[string]string{group[0].ID: show.Question(group[0])}}
+	t := text{all: m.question(group[0])}
+	t.has = map[string]string{group[0].ID: t.all}
 	if m.long != nil {
 		given, err := group[0].StandingBy(m.long.reply())
 		if t.adds, t.err = given.Adds, err; err != nil {
@@ -252,7 +253,7 @@ func (m *model) details() text {
 	}
 	t.all += show.Askers(group[0])
 	for _, q := range group[1:] {
-		t.has[q.ID] = told(group[0], q)
+		t.has[q.ID] = m.told(group[0], q)
 		t.all += show.Besides(q, group[0]) + show.Askers(q)
 	}
 	return t
@@ -272,6 +273,8 @@ func (m *model) prompt() string {
 		return fmt.Sprintf("find (enter: keep, escape: all): %s", event.Visible(m.find))
 	case m.step == lasting:
 		return "t time  w who  2-9 scope  n new taint  space page  y: yes  r: reason  other: no"
+	case m.step == confirm && m.scope > 1 && m.words != nil: // its own text alone says who that is
+		return fmt.Sprintf("approve %s with scope %d, as it is listed there?  y: yes  r: reason  any other key: no", what, m.scope)
 	case m.step == confirm && m.scope > 1 && m.scope <= len(chain):
 		return m.wider(chain[m.scope-1])
 	case m.step == confirm && m.allow && len(chain) > 0:
@@ -286,10 +289,15 @@ func (m *model) prompt() string {
 			scope = fmt.Sprintf(" with scope %d", m.scope)
 		}
 		return fmt.Sprintf("%s %s%s, reason (enter: %s, escape: no): %s", verb, what, scope, verb, event.Visible(m.typed))
+	case m.looks && m.words != nil:
+		return "you may look, not answer  j k select  space b page  / find  q quit"
 	case m.looks:
 		return "you may look, not answer  j k select  space b page  / find  tab page  q quit"
 	case m.page == containers:
 		return "tab questions  j k select  space b page  / find  q quit"
+	}
+	if m.words != nil {
+		return "a approve  d deny  j k select  space b page  / find  q quit"
 	}
 	return "a approve  d deny  l longer  j k select  e each  / find  tab containers  q quit"
 }

@@ -27,8 +27,10 @@ type Overview interface {
 	Approvals(ctx context.Context) ([]gate.StandingApproval, error)
 }
 
-// every is how often the sensor is asked what waits.
-const every = time.Second
+const (
+	every = time.Second            // the sensor is asked what waits,
+	least = 100 * time.Millisecond // and where there is news not more often than this
+)
 
 // update is what has changed.
 type update struct {
@@ -49,6 +51,7 @@ func watch(ctx context.Context, look func(before []gate.Question) update, kick <
 	defer tick.Stop()
 	var u update
 	for ctx.Err() == nil {
+		next := time.After(least)
 		u = look(u.list)
 		tell(u)
 		select {
@@ -57,6 +60,28 @@ func watch(ctx context.Context, look func(before []gate.Question) update, kick <
 		case <-ctx.Done():
 			return
 		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// news kicks when a question is asked or ends, until ctx ends. Without it each look is later.
+func news(ctx context.Context, s Sensor, to chan<- struct{}) {
+	for ctx.Err() == nil {
+		_ = s.Events(ctx, event.Filter{Kinds: []event.Kind{event.Hold, event.Verdict}}, true, func(event.Event) error { kick(to); return nil })
+		select {
+		case <-time.After(every):
+		case <-ctx.Done():
+		}
+	}
+}
+
+func kick(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
 	}
 }
 

@@ -249,16 +249,19 @@ func ancestry(q gate.Question) string {
 	return ", " + by + " " + strings.Join(steps, " < ")
 }
 
-// Askers is a line about those who asked q, if they are more than one.
-func Askers(q gate.Question) string {
-	others := "others ask"
-	switch {
-	case q.Askers < 2:
-		return ""
-	case q.Askers == 2:
-		others = "other asks"
+// Askers is a line about those who asked q, if they are more than one, and one about who has approved it, where two people have to.
+func Askers(q gate.Question) (lines string) {
+	if q.Askers > 1 {
+		others := "others ask"
+		if q.Askers == 2 {
+			others = "other asks"
+		}
+		lines = fmt.Sprintf("%-12s %d processes: an approval lets one go on; the %s again\n", "askers", q.Askers, others)
 	}
-	return fmt.Sprintf("%-12s %d processes: an approval lets one go on; the %s again\n", "askers", q.Askers, others)
+	if len(q.Half) > 0 {
+		lines += fmt.Sprintf("%-12s %s; another person has to approve the same\n", "approved by", event.Visible(strings.Join(q.Half, ", ")))
+	}
+	return lines
 }
 
 // Again is what to do to use an approval of q, after how q ended; empty: nothing.

@@ -22,7 +22,7 @@ const anything = "*"
 var rules = map[string][]string{
 	"cmd/sensor": {anything},
 	"cmd/hook":   {"internal/agenthook"},
-	"cmd/fleet":  {"internal/control", "internal/event", "internal/fleet", "internal/gate", "internal/linux", "internal/notify", "internal/policy", "internal/show"},
+	"cmd/fleet":  {"internal/control", "internal/event", "internal/fleet", "internal/gate", "internal/linux", "internal/notify", "internal/policy", "internal/prompt", "internal/show"},
 
 	// What runs in a container, or reads what one wrote, knows nothing of the daemon.
 	"internal/bridge/wire": {"internal/linux"},

@@ -25,6 +25,7 @@ import (
 const (
 	connectTime = 10 * time.Second
 	callTime    = 5 * time.Second // for an answer of a server
+	questionAge = 24 * time.Hour  // that a bucket keeps one
 )
 
 // Servers are the servers that a policy names, as one connection.
@@ -127,7 +128,7 @@ func (s *Servers) Init(ctx context.Context, l Limits) error {
 		return fmt.Errorf("make the stream %s: %w", s.events(), err)
 	}
 	_, err = s.js.CreateOrUpdateKeyValue(ctx, jetstream.KeyValueConfig{
-		Bucket: s.questions(), Description: "Weir: the questions of all nodes", TTL: 24 * time.Hour, MaxBytes: 256 << 20, Replicas: l.Replicas,
+		Bucket: s.questions(), Description: "Weir: the questions of all nodes", TTL: questionAge, MaxBytes: 256 << 20, Replicas: l.Replicas,
 	})
 	if err != nil {
 		return fmt.Errorf("make the bucket %s: %w", s.questions(), err)

@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/internal/control"
 	"weir/internal/notify"
+	"weir/internal/policy"
 )
 
 // Events calls fn for each line of the events of a node, or of all with an empty one, in the order of each node and none twice: those that are
@@ -92,29 +95,55 @@ func (r reader) take(node string, h nats.Header, lines []byte) []byte {
 	return lines
 }
 
-// Questions are those that the nodes told in the last day, with those that have ended; in no order.
-func (s *Servers) Questions(ctx context.Context) ([]notify.Message, error) {
+// Questions are those that the nodes told in the last day, with those that have ended; by NODE.ID.
+func (s *Servers) Questions(ctx context.Context) (all map[string]notify.Message, err error) {
+	enough := errors.New("enough")
+	err = s.Watch(ctx, func(list map[string]notify.Message) error { all = list; return enough })
+	if errors.Is(err, enough) {
+		err = nil
+	}
+	return all, err
+}
+
+// Watch calls fn with what Questions returns, and again each time that one is told, until ctx ends, fn fails or the connection is another one. The map stays its own.
+func (s *Servers) Watch(ctx context.Context, fn func(map[string]notify.Message) error) error {
+	connection := s.nc.Stats().Reconnects
 	bucket, err := s.js.KeyValue(ctx, s.questions())
 	if err != nil {
-		return nil, fmt.Errorf("find the bucket %s: %w", s.questions(), err)
+		return fmt.Errorf("find the bucket %s: %w", s.questions(), err)
 	}
-	all, err := bucket.WatchAll(ctx, jetstream.IgnoreDeletes())
+	news, err := bucket.WatchAll(ctx, jetstream.IgnoreDeletes())
 	if err != nil {
-		return nil, fmt.Errorf("read questions: %w", err)
+		return fmt.Errorf("read questions: %w", err)
 	}
-	defer all.Stop()
-	var list []notify.Message
+	defer news.Stop()
+	all, whole := map[string]notify.Message{}, false
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("read questions: %w", ctx.Err())
-		case entry := <-all.Updates():
-			if entry == nil {
-				return list, nil
+			return fmt.Errorf("read questions: %w", ctx.Err())
+		case <-tick.C:
+			if !s.nc.IsConnected() || s.nc.Stats().Reconnects != connection { // what was told meanwhile is read anew
+				return errors.New("the connection to the servers was cut")
 			}
+			maps.DeleteFunc(all, func(_ string, m notify.Message) bool { return time.Since(m.Question.Deadline) > questionAge })
+			continue
+		case entry := <-news.Updates():
 			var m notify.Message
-			if err := json.Unmarshal(entry.Value(), &m); err == nil && entry.Key() == m.Host+"."+m.Question.ID { // else it is none of a link's
-				list = append(list, m)
+			switch {
+			case entry == nil:
+				whole = true
+			case policy.IsNode(entry.Key()) && json.Unmarshal(entry.Value(), &m) == nil && entry.Key() == m.Host+"."+m.Question.ID: // else it is none of a link's
+				all[entry.Key()] = m
+			default:
+				continue
+			}
+		}
+		if whole {
+			if err := fn(all); err != nil {
+				return err
 			}
 		}
 	}

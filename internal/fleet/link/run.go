@@ -126,12 +126,19 @@ type questions struct {
 	*Servers
 	Node
 	told map[string]int // those that the bucket has as pending, with one more than people have approved it; by id
+	over uint64         // the connection that they were told over
 }
 
 func (q *questions) tell(ctx context.Context) error {
 	pending, err := q.Sensor.Pending(ctx)
 	if err != nil {
 		return err
+	}
+	if now := q.nc.Stats().Reconnects; now != q.over { // the servers may have come back without them
+		for id := range q.told {
+			q.told[id] = -1
+		}
+		q.over = now
 	}
 	open := map[string]bool{}
 	var news []gate.Question
@@ -153,7 +160,7 @@ func (q *questions) tell(ctx context.Context) error {
 			return err
 		}
 		for _, e := range ended {
-			if q.told[e.ID] > 0 && !open[e.ID] {
+			if q.told[e.ID] != 0 && !open[e.ID] {
 				news = append(news, e)
 			}
 		}
