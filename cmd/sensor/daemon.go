@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"os/signal"
 	"path/filepath"
 	"sync"
@@ -43,7 +44,10 @@ func (s *system) daemonCommand() *cobra.Command {
 			logger.SetOutput(s.stderr)
 			if s.json {
 				logger.SetFormatter(new(logrus.JSONFormatter))
+			} else {
+				toJournal(logger)
 			}
+			signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // who read the events has gone: that ends nobody
 			return s.daemon(ctx, daemon.Options{
 				PolicyPath: flags.policy,
 				StateDir:   flags.state,

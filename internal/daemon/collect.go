@@ -155,7 +155,7 @@ func (f collector) counts(s *metrics.Snapshot) error {
 	for _, l := range losses {
 		s.Losses = append(s.Losses, metrics.Loss{Stage: l.Stage, What: strings.TrimPrefix(l.Counter, "lost_"), Count: counts[l.Counter]})
 	}
-	s.Losses = append(s.Losses, metrics.Loss{Stage: "sink", What: "event", Count: counts["lost_sink"]}, metrics.Loss{Stage: "queue", What: "event", Count: counts["lost_queue"]})
+	s.Losses = append(s.Losses, metrics.Loss{Stage: "sink", What: "event", Count: counts["lost_sink"]}, metrics.Loss{Stage: "queue", What: "event", Count: counts["lost_queue"]}, metrics.Loss{Stage: "also", What: "event", Count: counts["lost_also"]})
 	return nil
 }
 

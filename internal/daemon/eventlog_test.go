@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"weir/internal/event"
+	"weir/internal/policy"
 )
 
 func TestLogIsTallied(t *testing.T) {
@@ -42,6 +44,40 @@ func TestLogIsTallied(t *testing.T) {
 	want := []map[string]uint64{{"exec": 2, "taint": 2, "grant": 2}, {"file": 1}, {"made": 1, "spent": 1}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
+	}
+}
+
+// The policy says where events go besides their file, and which do not.
+func TestAlsoOnStandardOutput(t *testing.T) {
+	var out bytes.Buffer
+	p := policy.Default()
+	p.Events.File, p.Events.Also = filepath.Join(t.TempDir(), "events.jsonl"), policy.AlsoStdout
+	d := &daemon{opts: Options{Stdout: &out}, policies: newActivePolicy(p)}
+	end, err := d.openLog()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []event.Kind{event.Start, event.Exec, event.Error} {
+		if err := d.log.Write(event.Event{Kind: k}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.log.Flush()
+	if err := end(); err != nil {
+		t.Error(err)
+	}
+	stored, err := os.ReadFile(p.Events.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []byte
+	for line := range bytes.Lines(stored) {
+		if !bytes.Contains(line, []byte(`"kind":"exec"`)) {
+			want = append(want, line...)
+		}
+	}
+	if bytes.Count(stored, []byte("\n")) != 3 || out.String() != string(want) {
+		t.Errorf("standard output has\n%sand the file\n%s", &out, stored)
 	}
 }
 

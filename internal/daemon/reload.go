@@ -144,7 +144,7 @@ func (d *daemon) refused(err error) {
 func needsStart(old, p policy.Policy) error {
 	key := ""
 	switch {
-	case p.Events != old.Events:
+	case !reflect.DeepEqual(p.Events, old.Events):
 		key = "events"
 	case !reflect.DeepEqual(p.Notify, old.Notify):
 		key = "notify"

@@ -221,6 +221,30 @@ func Run(ctx context.Context, o Options, ready func()) error {
 
 func (d *daemon) openLog() (func() error, error) {
 	p := d.policies.Base().Events
+	var also event.Sink
+	switch p.Also {
+	case policy.AlsoStdout:
+		also = event.NewJSONSink(d.opts.Stdout)
+	case policy.AlsoJournal:
+		journal, err := event.NewJournalSink()
+		if err != nil {
+			return nil, err
+		}
+		also = journal
+	}
+	end, err := d.openMain(p)
+	if err == nil && also != nil {
+		var without []event.Kind
+		for _, k := range p.AlsoWithout {
+			without = append(without, event.Kind(k))
+		}
+		d.log.Also(also, without...)
+	}
+	return end, err
+}
+
+// openMain opens what is waited for.
+func (d *daemon) openMain(p policy.Events) (func() error, error) {
 	if p.File == "" {
 		d.log = newEventLog(event.NewJSONSink(d.opts.Stdout))
 		return func() error { return nil }, nil
@@ -366,6 +390,7 @@ func (d *daemon) run(ctx context.Context, server *control.Server, ready func()) 
 	})
 	err := group.Wait()
 	d.log.Flush()
+	defer d.log.Flush()
 	if err == nil || errors.Is(err, context.Canceled) {
 		return d.log.Write(event.Event{Kind: event.Stop, Message: "stopped; what is tainted stays denied"})
 	}

@@ -88,6 +88,7 @@ func (d *daemon) counters() (map[string]uint64, error) {
 	}
 	counts["lost_unreadable"] = d.execs.Malformed()
 	counts["lost_sink"], counts["lost_queue"] = d.log.Missed()
+	counts["lost_also"] = d.log.AlsoMissed()
 	d.approvals.Count(counts)
 	maps.Copy(counts, d.dns.Counters())
 	counts["lost_record_queue"] = d.lostRecords.Load()

@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,6 +18,8 @@ type Sink interface {
 type Log struct {
 	mu        sync.Mutex // orders events; never held while a sink writes
 	writers   []*writer  // one for each sink
+	also      []*writer  // for whom nobody waits
+	without   map[Kind]bool
 	followers map[*follower]bool
 	now       func() time.Time
 }
@@ -31,6 +34,18 @@ func NewLog(sinks ...Sink) *Log {
 		l.writers = append(l.writers, newWriter(s))
 	}
 	return l
+}
+
+// Also adds a sink for all events but those of some kinds; it must be called before others write. Nobody waits for it, and no error of it is returned:
+// what it does not take, or what finds no room to wait for it, it is told later, and AlsoMissed counts it.
+func (l *Log) Also(s Sink, without ...Kind) {
+	w := newWriter(s)
+	w.most, w.room = maxAlso, maxFollowed
+	l.also = append(l.also, w)
+	l.without = make(map[Kind]bool)
+	for _, k := range without {
+		l.without[k] = true
+	}
 }
 
 // Write writes e to every sink, ahead of what WriteAsync has queued, and returns the
@@ -66,6 +81,11 @@ func (l *Log) each(e *Event, give func(*writer)) {
 	for _, ln := range l.writers {
 		give(ln)
 	}
+	if !l.without[e.Kind] {
+		for _, ln := range l.also {
+			ln.writeAsync(*e)
+		}
+	}
 	for f := range l.followers {
 		f.offer(*e)
 	}
@@ -73,15 +93,23 @@ func (l *Log) each(e *Event, give func(*writer)) {
 
 // Flush waits until all that was posted is written, for some seconds at most.
 func (l *Log) Flush() {
-	for _, ln := range l.writers {
+	for _, ln := range slices.Concat(l.writers, l.also) {
 		ln.flush()
 	}
 }
 
 // Missed is how many events sinks have failed to take so far, and how many found
 // no room to wait for one.
-func (l *Log) Missed() (sink, queue uint64) {
-	for _, ln := range l.writers {
+func (l *Log) Missed() (sink, queue uint64) { return missed(l.writers) }
+
+// AlsoMissed is how many events did not get to the sinks of Also.
+func (l *Log) AlsoMissed() uint64 {
+	sink, queue := missed(l.also)
+	return sink + queue
+}
+
+func missed(writers []*writer) (sink, queue uint64) {
+	for _, ln := range writers {
 		ln.mu.Lock()
 		sink += ln.failed
 		queue += ln.dropped

@@ -26,11 +26,11 @@ func Print(w io.Writer, e Event) error {
 	return err
 }
 
-func line(e Event) string {
-	parts := []string{
-		e.Time.UTC().Format("2006-01-02T15:04:05.000Z"),
-		fmt.Sprintf("%-7s", Visible(string(e.Kind))),
-	}
+func line(e Event) string { return e.Time.UTC().Format("2006-01-02T15:04:05.000Z") + " " + Text(e) }
+
+// Text is what Print writes, without the time.
+func Text(e Event) string {
+	parts := []string{fmt.Sprintf("%-7s", Visible(string(e.Kind)))}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	some := func(format, text string, as func(string) string) {
 		if text != "" {

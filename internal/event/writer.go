@@ -12,6 +12,7 @@ const (
 	flushTime = 8 * time.Second // for all that are queued
 	maxQueued = 16384           // events
 	maxBytes  = 24 << 20        // of them, roughly
+	maxAlso   = 4096            // events that wait for a sink for which nobody waits
 
 	maxFollowed = 4 << 20 // bytes that wait for a follower
 )
@@ -21,6 +22,8 @@ var errStuck = errors.New("the event log does not take anything: what reads it, 
 // writer is a sink with the events that wait for it.
 type writer struct {
 	sink Sink
+	most int // events in rest, and
+	room int // bytes of them
 
 	mu      sync.Mutex
 	first   []*entry // what somebody waits for
@@ -42,7 +45,9 @@ type entry struct {
 	done  chan error // holds one; nil: nobody waits
 }
 
-func newWriter(s Sink) *writer { return &writer{sink: s, missed: counts{}, over: counts{}} }
+func newWriter(s Sink) *writer {
+	return &writer{sink: s, most: maxQueued, room: maxBytes, missed: counts{}, over: counts{}}
+}
 
 // writeSync queues e ahead of the others, for await.
 func (l *writer) writeSync(e Event) *entry {
@@ -87,7 +92,7 @@ func (l *writer) writeAsync(e Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	n := size(e)
-	if len(l.rest) >= maxQueued || l.bytes+n > maxBytes {
+	if len(l.rest) >= l.most || l.bytes+n > l.room {
 		l.over[e.Kind]++
 		l.dropped++
 		return

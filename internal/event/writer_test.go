@@ -138,3 +138,58 @@ func TestPostFailed(t *testing.T) {
 		}
 	})
 }
+
+// What nobody waits for holds up nobody, takes a bounded number of events, and is told and counted what it has missed.
+func TestAlso(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		main, also := &memory{}, &slow{stuck: make(chan struct{})}
+		l := event.NewLog(main)
+		l.Also(also, event.Grant)
+		const written = 6000
+		begin := time.Now()
+		for n := range written {
+			if err := l.Write(exec(n)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		l.WriteAsync(event.Event{Kind: event.Grant})
+		l.Flush()
+		if took := time.Since(begin); took > 2*time.Second || len(main.events) != written+1 {
+			t.Errorf("%d events in %v: a stuck output held up the log", len(main.events), took)
+		}
+		missed := l.AlsoMissed()
+		if sink, queue := l.Missed(); missed == 0 || sink+queue != 0 {
+			t.Errorf("missed %d, and %d by the log itself", missed, sink+queue)
+		}
+		close(also.stuck)
+		synctest.Wait()
+		l.WriteAsync(event.Event{Kind: event.Stop})
+		synctest.Wait()
+		got := map[string]uint64{}
+		for _, e := range also.events {
+			if e.Kind == event.Lost {
+				got[e.Loss.Stage+" "+e.Loss.What] += e.Loss.Count
+			} else {
+				got[string(e.Kind)]++
+			}
+		}
+		if diff := cmp.Diff(map[string]uint64{"exec": written - missed, "queue exec": missed, "stop": 1}, got); diff != "" {
+			t.Errorf("want - got +\n%s", diff)
+		}
+	})
+}
+
+// An output that is gone fails nothing, and is counted.
+func TestAlsoGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := event.NewLog(&memory{})
+		l.Also(&memory{fail: errors.New("closed")})
+		if err := l.Write(event.Event{Kind: event.Verdict}); err != nil {
+			t.Error(err)
+		}
+		l.Flush()
+		if n := l.AlsoMissed(); n != 1 {
+			t.Errorf("missed %d, want 1", n)
+		}
+	})
+}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"weir/internal/event"
 )
 
 // TestExample reads the example that is shipped.
@@ -24,6 +26,17 @@ func TestExample(t *testing.T) {
 	want.Allow = p.Allow
 	want.Events.File = "/var/log/weir/events.jsonl"
 	if diff := cmp.Diff(want, p, netips); diff != "" {
+		t.Errorf("want - got +\n%s", diff)
+	}
+}
+
+// The kinds of events are those that there are.
+func TestKinds(t *testing.T) {
+	var want []string
+	for _, k := range event.Kinds() {
+		want = append(want, string(k))
+	}
+	if diff := cmp.Diff(want, kinds); diff != "" {
 		t.Errorf("want - got +\n%s", diff)
 	}
 }

@@ -20,7 +20,7 @@ func TestDefault(t *testing.T) {
 		Mode: "enforce", Hold: true, Approver: "person", Review: "egress", ApprovalTimeout: 300, ApprovalTTL: 300,
 		Grant:  Grant{Seconds: 60, Bytes: 67108864},
 		Taint:  Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, UntrustedTools: true, ReplyBudget: 65536},
-		Events: Events{MaxMiB: 100, Backups: 5},
+		Events: Events{MaxMiB: 100, Backups: 5, Also: "none", AlsoWithout: []string{"exec"}},
 		Cop:    Cop{Reviewer: "static", Flagged: "deny", Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 
 		Notify:  Notify{Form: "json", Callback: Callback{Window: 300}},
@@ -80,6 +80,8 @@ events:
   file: /var/log/weir/events.log
   max_mib: 10240
   backups: 1
+  also: journal
+  also_without: [connect, drop]
 cop:
   reviewer: openai
   model: some/model
@@ -151,7 +153,7 @@ volumes:
 			Tools:       []Tool{{"mcp__*", []string{"secret"}}},
 			Untrusted:   true, TrustedNetworks: []netip.Prefix{prefix("10.0.0.0/8"), prefix("2001:db8::/32"), prefix("192.0.2.1/32")}, ReplyBudget: 1 << 20,
 		},
-		Events: Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1},
+		Events: Events{File: "/var/log/weir/events.log", MaxMiB: 10240, Backups: 1, Also: "journal", AlsoWithout: []string{"connect", "drop"}},
 		Cop:    Cop{OpenAI, "some/model", "http://localhost:8000/v1", "", "COP_KEY", "person", 10, 2, 60, Grant{7, 1024}},
 		Notify: Notify{
 			Form: formJSON, URL: "https://alerts.example.com/weir", KeyEnv: "ANNOUNCE_KEY", Proxy: "http://proxy.example.com:3128",
@@ -258,6 +260,9 @@ func TestBadInput(t *testing.T) {
 		{"ask underscore", "approval_timeout: 1_0", `p:1:19: approval_timeout is "1_0": accepted are seconds from 1 to 3600`},
 		{"ask huge", "approval_timeout: 99999999999999999999", `p:1:19: approval_timeout is "99999999999999999999": accepted are seconds from 1 to 3600`},
 		{"claim negative", "approval_ttl: -1", `p:1:15: approval_ttl is "-1": accepted are seconds from 1 to 3600`},
+		{"events also", "events: {also: syslog}", `p:1:16: events.also is "syslog": accepted are none, stdout, journal`},
+		{"events twice", "events: {also: stdout}", `p:1:10: events.also is stdout, where the events go anyway without events.file: write events.file: /var/log/weir/events.jsonl, or leave events.also out`},
+		{"events without", "events: {also_without: [exce]}", `p:1:25: events.also_without has "exce": no kind of event: did you mean "exec"?`},
 		{"grant seconds", "grant: {seconds: 86401}", `p:1:18: grant.seconds is "86401": accepted are seconds from 1 to 86400`},
 		{"grant bytes zero", "grant: {bytes: 0}", `p:1:16: grant.bytes is "0": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},
 		{"grant bytes unit", "grant: {bytes: 64MB}", `p:1:16: grant.bytes is "64MB": accepted are bytes from 1 to 1099511627776, also as 64KiB, 64MiB or 1GiB`},

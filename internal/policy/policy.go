@@ -3,6 +3,10 @@ package policy
 import (
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Mode says what happens to the egress of a tainted container.
@@ -128,6 +132,31 @@ type Events struct {
 	File    string `key:"file" text:"accepted is an absolute path, or \"\" for standard output" check:"file"`
 	MaxMiB  int    `key:"max_mib" number:"MiB 1 10240"`  // size at which File is rotated
 	Backups int    `key:"backups" number:"files 1 1000"` // rotated files that are kept
+
+	Also        string   `key:"also" one:"none stdout journal"`                                                     // where they go besides; nobody waits for that
+	AlsoWithout []string `key:"also_without" list:"kinds of events such as exec and connect" most:"64" each:"kind"` // which do not go there
+}
+
+// Where events go besides their file; None is one too.
+const (
+	AlsoStdout  = "stdout"
+	AlsoJournal = "journal" // systemd's, with fields
+)
+
+func (e *Events) check(p *parser, _ *yaml.Node, lines map[string]place) {
+	if e.Also == AlsoStdout && e.File == "" {
+		p.Fail(lines["also"], "events.also is stdout, where the events go anyway without events.file: write events.file: /var/log/weir/events.jsonl, or leave events.also out")
+	}
+}
+
+// kinds are those of events, which a test compares.
+var kinds = strings.Fields("exec connect hold verdict grant taint lost mode error start stop tool finding deny drop escape approval model")
+
+func eventKind(s string) (string, string) {
+	if !slices.Contains(kinds, s) {
+		return s, "no kind of event" + suggest(s, kinds)
+	}
+	return s, ""
 }
 
 // Cop says who reviews commands, and within which limits (G13, G14). The key itself never stands in a policy.
@@ -180,7 +209,7 @@ func Default() Policy {
 		ApprovalTTL:     300,
 		Grant:           Grant{Seconds: 60, Bytes: 64 << 20},
 		Taint:           Taint{Tools: []Tool{{Name: "mcp__browser__*", Taint: []string{"corruption"}}}, UntrustedTools: true, ReplyBudget: 64 << 10},
-		Events:          Events{MaxMiB: 100, Backups: 5},
+		Events:          Events{MaxMiB: 100, Backups: 5, Also: None, AlsoWithout: []string{"exec"}},
 		Cop:             Cop{Reviewer: Static, Flagged: Deny, Seconds: 5, Concurrency: 8, CacheSeconds: 300, Grant: Grant{Seconds: 30, Bytes: 4 << 20}},
 		Notify:          Notify{Form: formJSON, Callback: Callback{Window: 300}},
 		Metrics:         Metrics{Listen: MetricsUnix},

@@ -97,6 +97,7 @@ var only = map[string][]string{
 	"github.com/nats-io":               {"internal/fleet/link"},
 	"github.com/miekg/dns":             {"internal/dns", "test/vm/bench/guest"},
 	"github.com/prometheus":            {"internal/metrics"},
+	"github.com/coreos/go-systemd":     {"cmd/sensor", "internal/event"},
 }
 
 type pkg struct {

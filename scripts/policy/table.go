@@ -39,6 +39,8 @@ var table = map[string]row{
 	"events.file":                    {Means: "the event log, JSON lines as in [events.schema.json](events.schema.json), readable by root." + restart, Default: "standard output"},
 	"events.max_mib":                 {Means: "size at which the log is put aside under a name with its time"},
 	"events.backups":                 {Means: "how many logs that were put aside are kept"},
+	"events.also":                    {Means: "where events go besides: `stdout`, as JSON lines, or `journal`, systemd's, with [fields](metrics.md#events-on-standard-output-and-in-the-journal). The sensor never waits for it; what does not get there is counted (`weir_lost_total`)." + restart},
+	"events.also_without":            {Means: "which kinds of events do not go there; `[]`: all do"},
 	"cop.reviewer":                   {Means: "reviews commands of tainted containers, see [cop.md](cop.md). `static` is embedded and offline; `anthropic` and `openai` ask a model, and send it the command; with `none` a person is asked instead"},
 	"cop.model":                      {Means: "the model; needed for `openai`", Default: "that of `anthropic`: see [cop.md](cop.md)"},
 	"cop.base_url":                   {Means: "another endpoint than the service's own, without user, query and fragment; `http` with a key only on loopback", Default: "the service's own"},

@@ -31,6 +31,7 @@ guard:
 approval_timeout: 900
 events:
   file: /var/log/weir/rig-events.jsonl
+  also: journal
 cop:
   reviewer: none
 `
@@ -54,6 +55,7 @@ func TestSystemd(t *testing.T) {
 		run  func(*fixture, *testing.T)
 	}{
 		{"started", (*fixture).started},
+		{"journal", (*fixture).journal},
 		{"B32_killed_for_good", (*fixture).killedForGood},
 		{"B33_killed", (*fixture).killed},
 		{"watchdog", (*fixture).watchdog},

@@ -3,6 +3,7 @@
 package systemd
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -37,6 +38,38 @@ func (f *fixture) started(t *testing.T) {
 	}
 	if errs := f.sensor.Events(t, event.Error); len(errs) > 0 {
 		t.Errorf("the sandbox is in the way: %+v", errs)
+	}
+}
+
+// journal: events are there with fields of their own, as those of the unit, and the kinds that are left out are not.
+func (f *fixture) journal(t *testing.T) {
+	p, id, to := f.held(t)
+	f.sensor.Deny(t, id)
+	p.Wait(t)
+	to.Nothing(t)
+	var lines []string
+	rig.Eventually(t, "the verdict is in the journal", func() bool {
+		lines = strings.Split(strings.TrimSpace(rig.Must(t, "journalctl --no-pager -o json -u weir WEIR_KIND=verdict WEIR_QUESTION="+id)), "\n")
+		return lines[0] != ""
+	})
+	var entry map[string]any
+	if err := json.Unmarshal([]byte(lines[0]), &entry); err != nil || len(lines) != 1 {
+		t.Fatalf("%d entries, %v: %v", len(lines), err, lines)
+	}
+	for field, want := range map[string]string{"PRIORITY": "5", "SYSLOG_IDENTIFIER": "weir", "WEIR_CONTAINER": "agent", "WEIR_DECISION": "deny", "WEIR_REASON": "denied", "WEIR_CONTAINER_TAINT": "secret"} {
+		if entry[field] != want {
+			t.Errorf("%s is %v, want %s", field, entry[field], want)
+		}
+	}
+	var event event.Event
+	if text, _ := entry["WEIR_EVENT"].(string); json.Unmarshal([]byte(text), &event) != nil || event.Question != id {
+		t.Errorf("WEIR_EVENT is %v", entry["WEIR_EVENT"])
+	}
+	if said, _ := entry["MESSAGE"].(string); !strings.HasPrefix(said, "verdict agent[secret] ") {
+		t.Errorf("MESSAGE is %v", entry["MESSAGE"])
+	}
+	if execs := rig.Must(t, "journalctl --no-pager -o cat -u weir WEIR_KIND=exec | grep -v '^-- No entries' | head -3"); strings.TrimSpace(execs) != "" {
+		t.Errorf("events that are left out: %s", execs)
 	}
 }
 
