@@ -26,9 +26,9 @@ func (d *daemon) Why(_ context.Context, name string) (control.Why, error) {
 	return y, err
 }
 
-// history adds what the log says of a container's taint.
+// history adds what is kept of the log about a container's taint.
 func history(y *control.Why, file, id string) error {
-	err := event.ReadFile(file, event.Filter{Kinds: []event.Kind{event.Taint}, Container: id}, func(e event.Event) error {
+	err := event.ReadFile(event.KeptFile(file), event.Filter{Kinds: []event.Kind{event.Taint}, Container: id}, func(e event.Event) error {
 		if e.Container.ID != id {
 			return nil
 		}

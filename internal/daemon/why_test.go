@@ -21,7 +21,7 @@ func TestF11UnreadHistory(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "events.jsonl")
 	for bad, text := range map[int]string{0: "", 2: "half of a li\n{}\n"} {
-		if err := os.WriteFile(file, []byte(text+string(line)+"\n"), 0o600); err != nil {
+		if err := os.WriteFile(event.KeptFile(file), []byte(text+string(line)+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var y control.Why

@@ -5,13 +5,17 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"golang.org/x/time/rate"
 	"gopkg.in/natefinch/lumberjack.v2"
 )
 
@@ -73,17 +77,23 @@ func NewJSONSink(w io.Writer) *JSONSink { return &JSONSink{out: lines{to: w}} }
 
 // Write writes one line and returns the error of the write: a full disk, for one.
 func (s *JSONSink) Write(e Event) error {
+	_, err := s.put(e)
+	return err
+}
+
+// put also returns how long the line is.
+func (s *JSONSink) put(e Event) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	line, err := appendEvent(s.line[:0], &e)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	line = append(line, '\n')
 	if s.line = line[:0]; cap(line) > maxKept {
 		s.line = nil
 	}
-	return s.out.write(line)
+	return len(line), s.out.write(line)
 }
 
 // lines are written whole, or told to be torn.
@@ -104,42 +114,72 @@ func (w *lines) write(line []byte) error {
 	return err
 }
 
-// FileSink writes JSON lines to a file that it rotates.
+// FileSink writes JSON lines to a file that it rotates, and what is kept also to one beside it, which no container fills (B167).
 type FileSink struct {
-	*JSONSink
-	file *lumberjack.Logger
+	all, kept file
+
+	share  int                      // bytes of the kept file that a container has at once, and in a day
+	shares map[string]*rate.Limiter // by the container's id
+	over   counts                   // are in the log alone, and not told yet
 }
 
-// NewFileSink opens or makes the file at path, readable by its owner only. A file
-// of maxMiB is renamed to path's name with its time, and the newest backups of
-// those are kept; both are at least 1. Data is handed to the kernel, not synced:
-// it outlives the sensor, but not a power cut.
+// file is one that is rotated.
+type file struct {
+	*JSONSink
+	to *lumberjack.Logger
+}
+
+// shareOf is which part of the kept file one container may fill in a day.
+const shareOf = 16
+
+// NewFileSink opens or makes the file at path, and KeptFile's of it, readable by
+// their owner only. A file of maxMiB is renamed to path's name with its time, and
+// the newest backups of those are kept; both are at least 1. Data is handed to the
+// kernel, not synced: it outlives the sensor, but not a power cut.
 func NewFileSink(path string, maxMiB, backups int) (*FileSink, error) {
+	all, err := openFile(path, maxMiB, backups)
+	if err != nil {
+		return nil, err
+	}
+	kept, err := openFile(KeptFile(path), maxMiB, backups)
+	if err != nil {
+		return nil, err
+	}
+	return &FileSink{all: all, kept: kept, share: maxMiB << 20 / shareOf, shares: map[string]*rate.Limiter{}, over: counts{}}, nil
+}
+
+// KeptFile is the path of what is kept of the log at path.
+func KeptFile(path string) string {
+	ext := filepath.Ext(path)
+	return strings.TrimSuffix(path, ext) + ".kept" + ext
+}
+
+func openFile(path string, maxMiB, backups int) (file, error) {
 	if maxMiB < 1 || backups < 1 {
-		return nil, fmt.Errorf("open event log %s: size and backups must be at least 1", path)
+		return file{}, fmt.Errorf("open event log %s: size and backups must be at least 1", path)
 	}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("open event log %s: not a regular file: name a file, or none for standard output", path)
+		return file{}, fmt.Errorf("open event log %s: not a regular file: name a file, or none for standard output", path)
 	} else if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("open event log: %w", err)
+		return file{}, fmt.Errorf("open event log: %w", err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("open event log: %w", err)
+		return file{}, fmt.Errorf("open event log: %w", err)
 	}
 	// Try now what lumberjack would only try at the first event.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("open event log: %w", err)
+		return file{}, fmt.Errorf("open event log: %w", err)
 	}
 	torn, err := endsTorn(f)
 	f.Close()
 	if err != nil {
-		return nil, fmt.Errorf("open event log %s: %w", path, err)
+		return file{}, fmt.Errorf("open event log %s: %w", path, err)
 	}
-	file := &lumberjack.Logger{Filename: path, MaxSize: maxMiB, MaxBackups: backups}
-	s := NewJSONSink(file)
+	to := &lumberjack.Logger{Filename: path, MaxSize: maxMiB, MaxBackups: backups}
+	s := NewJSONSink(to)
 	s.out.torn = torn
-	return &FileSink{JSONSink: s, file: file}, nil
+	return file{s, to}, nil
 }
 
 // endsTorn says whether the last line was not finished.
@@ -155,11 +195,56 @@ func endsTorn(f *os.File) (bool, error) {
 	return last[0] != '\n', nil
 }
 
-// Close closes the file; a later Write opens it again.
+// Write writes one line, and once more if it is kept. One goroutine at a time calls it.
+func (s *FileSink) Write(e Event) error {
+	size, err := s.all.put(e)
+	if err != nil || !e.kept() {
+		return err
+	}
+	if !s.room(e, size) {
+		s.over[e.Kind]++
+		return nil
+	}
+	for _, lost := range s.over.events("kept", e.Time) {
+		if err := s.kept.Write(lost); err != nil {
+			return err
+		}
+		delete(s.over, Kind(lost.Loss.What))
+	}
+	return s.kept.Write(e)
+}
+
+// kept says whether an event tells more than what was executed and let through.
+func (e Event) kept() bool {
+	return e.Kind != Exec && (e.Kind != Connect && e.Kind != Tool || e.Verdict != nil && e.Verdict.Decision == "deny")
+}
+
+// room says whether an event finds room in the kept file: it has its container's share, or that of all that is of none. What a person did,
+// and what happens once, needs none.
+func (s *FileSink) room(e Event, size int) bool {
+	if slices.Contains([]Kind{Taint, Approval, Mode, Start, Stop}, e.Kind) || e.Verdict != nil && e.Verdict.From != nil {
+		return true
+	}
+	maps.DeleteFunc(s.shares, func(_ string, l *rate.Limiter) bool { return l.TokensAt(e.Time) >= float64(s.share) })
+	id := ""
+	if e.Container != nil {
+		id = e.Container.ID
+	}
+	if s.shares[id] == nil {
+		s.shares[id] = rate.NewLimiter(rate.Limit(s.share)/(24*60*60), s.share)
+	}
+	return s.shares[id].AllowN(e.Time, size)
+}
+
+// Close closes the files; a later Write opens them again.
 func (s *FileSink) Close() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if err := s.file.Close(); err != nil {
+	return errors.Join(s.all.close(), s.kept.close())
+}
+
+func (f file) close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.to.Close(); err != nil {
 		return fmt.Errorf("close event log: %w", err)
 	}
 	return nil
