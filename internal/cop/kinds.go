@@ -57,6 +57,8 @@ func lookup(name string) kind {
 		return runsText
 	case commands.KnowsWrapper(name):
 		return wrapper
+	case name == "git-remote-http" || name == "git-remote-https": // what git has fetch
+		return fetcher
 	}
 	if stem := strings.TrimRight(name, "0123456789.-"); stem != "" {
 		return kinds()[stem+"#"]

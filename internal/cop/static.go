@@ -82,6 +82,7 @@ func observe(c Case) Indicators {
 	if len(c.Argv) > 0 {
 		s.Merge(Argv(c.Argv))
 	}
+	addDestination(&s, c.Destination) // which nothing above the command explains: that may be about another one (B166)
 	for _, p := range c.Ancestry {
 		// What a shell was given says what feeds the command; a shell that reads a terminal says nothing.
 		if bare := len(p.Argv) < 2; !bare {
@@ -95,7 +96,6 @@ func observe(c Case) Indicators {
 	if c.Taint.Secret {
 		s.Add(Tainted, "")
 	}
-	addDestination(&s, c.Destination)
 	return s
 }
 
@@ -143,7 +143,7 @@ func addFacts(s *Indicators, j classify.Result) {
 	}
 }
 
-// addDestination compares where the command wants to go with what its texts name.
+// addDestination compares where the command wants to go with what its own words name.
 func addDestination(s *Indicators, d Destination) {
 	if local(d) {
 		return
