@@ -3,7 +3,9 @@ package classify
 import (
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"weir/internal/commands"
 )
@@ -14,6 +16,7 @@ type Facts struct {
 	Programs []string `json:"programs,omitempty"` // as they were called: /usr/bin/curl, grep
 	URLs     []string `json:"urls,omitempty"`
 	Hosts    []string `json:"hosts,omitempty"`
+	To       []Place  `json:"to,omitempty"`    // where a program's words say that it connects: no URL in what it sends is among these (B158)
 	Reads    []string `json:"reads,omitempty"` // files
 	Writes   []string `json:"writes,omitempty"`
 	Listens  []string `json:"listens,omitempty"`  // addresses or ports of listening sockets
@@ -25,16 +28,26 @@ type Facts struct {
 	Cut      bool     `json:"cut,omitempty"` // there was more than a list takes
 }
 
+// Place is where a command connects.
+type Place struct {
+	Host  string `json:"host"`
+	Port  uint16 `json:"port,omitempty"`  // 0: any
+	Shell bool   `json:"shell,omitempty"` // the shell itself connects: /dev/tcp
+}
+
 // maxFacts bounds each list of facts.
 const maxFacts = 64
 
-func (f *Facts) put(list *[]string, s string) {
+func (f *Facts) put(list *[]string, s string) { put(f, list, s) }
+
+func put[T comparable](f *Facts, list *[]T, one T) {
+	var none T
 	switch {
-	case s == "" || slices.Contains(*list, s):
+	case one == none || slices.Contains(*list, one):
 	case len(*list) >= maxFacts:
 		f.Cut = true
 	default:
-		*list = append(*list, s)
+		*list = append(*list, one)
 	}
 }
 
@@ -81,15 +94,15 @@ func (f *Facts) Scan(words []commands.Word) {
 	}
 }
 
-// url notes a URL, wherever in s it begins.
-func (f *Facts) url(s string) {
+// url notes a URL, wherever in s it begins, and gives where it leads.
+func (f *Facts) url(s string) (to Place) {
 	i := strings.Index(s, "://")
 	from := i
-	for from > 0 && (commands.Letter(s[from-1]) || strings.IndexByte("+-.0123456789", s[from-1]) >= 0) {
+	for from > 0 && schemeRune(rune(s[from-1])) {
 		from--
 	}
 	if from == i || f.Cut && len(f.URLs) >= maxFacts {
-		return
+		return to
 	}
 	s = s[from:]
 	if end := strings.IndexAny(s, " \t\n\"'<>`"); end >= 0 {
@@ -98,22 +111,41 @@ func (f *Facts) url(s string) {
 	f.put(&f.URLs, s)
 	if u, err := url.Parse(s); err == nil && u.Hostname() != "" {
 		f.put(&f.Hosts, u.Hostname())
+		to = place(u.Hostname(), u.Port())
+		if to.Port == 0 {
+			to.Port = ports[u.Scheme]
+		}
 	}
+	return to
 }
 
-// Host notes a word that names a host: a URL, user@host:path, host:port, a name.
+var ports = map[string]uint16{"http": 80, "https": 443, "ssh": 22, "ftp": 21, "git": 9418}
+
+func place(host, port string) Place {
+	n, _ := strconv.ParseUint(port, 10, 16) // what is no number may be any
+	return Place{Host: host, Port: uint16(n)}
+}
+
+func schemeRune(r rune) bool {
+	return r < utf8.RuneSelf && (commands.Letter(byte(r)) || strings.ContainsRune("+-.0123456789", r))
+}
+
+// Host notes a word that names a host: a URL, of which no more than the host need be known, user@host:path, host:port, a name.
 func (f *Facts) Host(w commands.Word) {
 	s := w.Text
-	if !w.Fixed || s == "" || s[0] == '-' {
+	if s == "" || s[0] == '-' {
 		return
 	}
-	if strings.Contains(s, "://") {
-		f.url(s)
+	if scheme, rest, ok := strings.Cut(s, "://"); ok {
+		if to := f.url(s); (w.Fixed || strings.Contains(rest, "/")) && !strings.ContainsFunc(scheme, func(r rune) bool { return !schemeRune(r) }) {
+			put(f, &f.To, to)
+		}
 		return
 	}
 	s, _, _ = strings.Cut(commands.HostPart(s), "/")
-	if hostName(s) {
+	if w.Fixed && hostName(s) {
 		f.put(&f.Hosts, s)
+		put(f, &f.To, Place{Host: s})
 	}
 }
 
@@ -132,9 +164,15 @@ func hostName(s string) bool {
 }
 
 // Connection notes the destination of /dev/tcp/HOST/PORT.
-func (f *Facts) Connection(path string) {
-	parts := strings.Split(path, "/")
-	if len(parts) >= 4 {
-		f.put(&f.Hosts, parts[3])
+func (f *Facts) Connection(path commands.Word) {
+	parts := strings.Split(path.Text, "/")
+	if len(parts) < 4 {
+		return
+	}
+	f.put(&f.Hosts, parts[3])
+	if path.Fixed && len(parts) > 4 {
+		to := place(parts[3], parts[4])
+		to.Shell = true
+		put(f, &f.To, to)
 	}
 }

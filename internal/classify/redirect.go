@@ -47,7 +47,7 @@ func (j *judge) redirect(s *syntax.Stmt, r *syntax.Redirect) {
 	case commands.NetPath(w.Text, !w.Fixed):
 		if w.Fixed || len(w.Text) >= len("/dev/tcp/") {
 			j.FindWord(w, commands.Network, "redirect-net", "opens a network connection")
-			j.Facts.Connection(w.Text)
+			j.Facts.Connection(w)
 		} else {
 			j.FindWord(w, commands.Grey, "redirect-net", "may open a network connection")
 		}

@@ -105,6 +105,7 @@ func (d *queue) open(a CheckedRequest) (*waiter, Verdict) {
 				GrantSeconds: a.GrantSeconds,
 				GrantBytes:   a.GrantBytes,
 				Covers:       a.Covers,
+				To:           a.to(),
 				Held:         a.Held,
 				Asked:        now.UTC(),
 				Deadline:     now.Add(d.askFor).UTC(),

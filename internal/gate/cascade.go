@@ -125,10 +125,11 @@ func (g *Gate) recall(ctx context.Context, p *plan) Verdict {
 	a := p.asker
 	if known, ok := g.runs(a.Request); ok && a.Ask == Connect {
 		left := maxSteps
+		to, part := known.covers(a.Process, &left)
 		switch {
-		case !known.covers(a.Process, &left):
+		case !part:
 			p.failed = Differs
-		case g.says(ctx, known.facts, a.Destination):
+		case g.says(ctx, to, a.Destination):
 			return g.give(p, known.verdict())
 		default:
 			p.asker.Why = "the command was let run before, but did not say that it goes there"
@@ -138,7 +139,7 @@ func (g *Gate) recall(ctx context.Context, p *plan) Verdict {
 		return v
 	}
 	if to := p.request.Judged.Facts; a.Ask == Command && !a.Person && !to.Cut {
-		if id := g.awaits(a, targets(to)); id != "" {
+		if id := g.awaits(a, to.To); id != "" {
 			return g.runSealed(p, id)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"weir/internal/classify"
 	"weir/internal/event"
 )
 
@@ -56,6 +57,14 @@ func CheckRequest(r Request) (CheckedRequest, error) {
 	a.bound = r.Ask != Command && r.Ask != Tool && bound(r.Process)
 	a.Request = r
 	return a, nil
+}
+
+// to is where an approval of a command lets it go.
+func (r Request) to() []classify.Place {
+	if r.Judged == nil || r.Ask == Connect {
+		return nil
+	}
+	return r.Judged.Facts.To
 }
 
 func normal(d event.Destination) (event.Destination, error) {

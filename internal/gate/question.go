@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"weir/internal/classify"
 	"weir/internal/event"
 )
 
@@ -29,6 +30,7 @@ type Question struct {
 	Process     event.Process     `json:"process"` // the first asker
 	Destination event.Destination `json:"destination,omitzero"`
 	Text        string            `json:"text,omitempty"`   // the command that a bridge was asked about; Process is who asked
+	To          []classify.Place  `json:"to,omitempty"`     // where an approval of a command lets it go
 	Tool        bool              `json:"tool,omitempty"`   // Text is what a call of a tool would do
 	Note        string            `json:"note,omitempty"`   // why a person is asked: what the reviewer said, or how the review failed
 	Failed      Reason            `json:"failed,omitempty"` // why a person has to decide, where something failed before

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
-	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -24,7 +22,7 @@ const maxKept = 1024
 type passed struct {
 	container event.Container // with more taint, it counts for nothing
 	text      string
-	facts     classify.Facts // as they were judged: only where these name may it go
+	to        []classify.Place // where it was let go: what its parts say themselves of these
 	form      commandForm
 	by        string
 	question  string // empty: the reviewer's
@@ -47,7 +45,7 @@ func (g *Gate) remember(r Request, v Verdict) {
 	if !ok {
 		return
 	}
-	p := passed{r.Container, r.Command, judge(r).Facts, f, v.By, v.Question, g.clock().Add(g.claimTime())}
+	p := passed{r.Container, r.Command, judge(r).Facts.To, f, v.By, v.Question, g.clock().Add(g.claimTime())}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	p.container = g.leftOf(r)
@@ -66,8 +64,8 @@ func (g *Gate) begin(r Request, by, question string) {
 	if !ok {
 		return
 	}
-	facts := judge(Request{Ask: Run, Process: p}).Facts // the text alone would trust argv[0]
-	k := running{passed{r.Container, text, facts, f, by, question, g.clock().Add(g.claimTime())}, process{p.PID, p.Start}}
+	to := judge(Request{Ask: Run, Process: p}).Facts.To // the text alone would trust argv[0]
+	k := running{passed{r.Container, text, to, f, by, question, g.clock().Add(g.claimTime())}, process{p.PID, p.Start}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k.container = g.leftOf(r)
@@ -93,7 +91,10 @@ func (g *Gate) recognise(r Request) (Verdict, bool) {
 	wrapped, ran, left := wrappedForms(r.Process.Argv), ranOf(r.Process), maxSteps
 	if known {
 		root := k.root == process{r.Process.PID, r.Process.Start} // which may have executed something else since
-		if root && k.begins(ran, wrapped, &left) || k.covers(r.Process, &left) {
+		if root && k.begins(ran, wrapped, &left) {
+			return k.verdict(), true
+		}
+		if _, ok := k.covers(r.Process, &left); ok {
 			return k.verdict(), true
 		}
 	}
@@ -131,11 +132,12 @@ func (g *Gate) allowed(c event.Container) []passed {
 // take uses up a permission for a process that begins; false when another one had it.
 func (g *Gate) take(p passed, by event.Process) bool {
 	if p.question != "" {
-		if _, err := g.consume(p.question); err != nil {
+		q, err := g.consume(p.question)
+		if err != nil {
 			g.logger.WithError(err).WithField("question", p.question).Error("use an approved command")
 			return false
 		}
-		p.facts = classify.Shell(p.text, "").Facts
+		p.to = q.To
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -205,54 +207,60 @@ func family(p event.Process) []process {
 	return all
 }
 
-// covers says whether a process below a recognised command is a part of it: one of
+// covers says whether a process below a recognised command is a part of it, and where that part goes: one of
 // its programs with its arguments, something that such a program started, or the
 // shell itself where the command opens a connection by itself. Anything else, and
 // be it a function of the same name, is not what was approved. The process and its
 // ancestors share the steps that are left.
-func (k running) covers(p event.Process, left *matchSteps) bool {
+func (k running) covers(p event.Process, left *matchSteps) (to []classify.Place, ok bool) {
 	own := ranOf(p)
 	if k.form.Has(own, left) {
-		return true
+		return k.of(own), true
 	}
 	if own.Shell() {
-		return k.form.Device
+		return slices.DeleteFunc(slices.Clone(k.to), func(to classify.Place) bool { return !to.Shell }), k.form.Device
 	}
 	for _, a := range p.Ancestry {
-		if k.form.Has(ranCommand{File: a.Exe, Argv: a.Argv}, left) {
-			return true
+		if part := (ranCommand{File: a.Exe, Argv: a.Argv}); k.form.Has(part, left) {
+			return k.of(part), true
 		}
 		if (process{a.PID, a.Start}) == k.root {
-			return false
+			break
 		}
 	}
-	return false
+	return nil, false
 }
 
-// says tells whether the command's own words name the destination. Names are
+// of is where a part of the command goes by its own words, of where the command was let go (B158).
+func (k running) of(part ranCommand) []classify.Place {
+	own := classify.Argv(classify.Observed{Argv: part.Argv, File: part.File}).Facts.To
+	return slices.DeleteFunc(own, func(to classify.Place) bool { return !slices.Contains(k.to, to) })
+}
+
+// says tells whether the destination is one of those that a command names. Names are
 // looked up by the host: what the container's resolver says counts for nothing.
-func (g *Gate) says(ctx context.Context, f classify.Facts, d event.Destination) bool {
+func (g *Gate) says(ctx context.Context, places []classify.Place, d event.Destination) bool {
 	addr, err := netip.ParseAddr(d.Address)
 	if err != nil {
 		return false
 	}
-	for _, to := range targets(f) {
+	for _, to := range places {
 		if d.Name != "" {
-			if (to.port == 0 || to.port == d.Port) && strings.EqualFold(strings.TrimSuffix(to.host, "."), d.Name) {
+			if (to.Port == 0 || to.Port == d.Port) && strings.EqualFold(strings.TrimSuffix(to.Host, "."), d.Name) {
 				return true
 			}
 			continue
 		}
-		literal, err := netip.ParseAddr(to.host)
+		literal, err := netip.ParseAddr(to.Host)
 		switch {
-		case err != nil && d.DNS && !cop.Local(to.host):
+		case err != nil && d.DNS && !cop.Local(to.Host):
 			return true // it has to ask for the name first
-		case to.port != 0 && to.port != d.Port:
+		case to.Port != 0 && to.Port != d.Port:
 		case err == nil:
 			if literal.Unmap() == addr.Unmap() {
 				return true
 			}
-		case slices.ContainsFunc(g.lookUp(ctx, to.host), func(a netip.Addr) bool { return a.Unmap() == addr.Unmap() }):
+		case slices.ContainsFunc(g.lookUp(ctx, to.Host), func(a netip.Addr) bool { return a.Unmap() == addr.Unmap() }):
 			return true
 		}
 	}
@@ -271,32 +279,3 @@ func (g *Gate) lookUp(ctx context.Context, host string) []netip.Addr {
 	}
 	return addrs
 }
-
-// target is a host that a command names; port 0 is any.
-type target struct {
-	host string
-	port uint16
-}
-
-func targets(f classify.Facts) []target {
-	var all []target
-	for _, text := range f.URLs {
-		u, err := url.Parse(text)
-		if err != nil || !slices.Contains(f.Hosts, u.Hostname()) { // what is no host of the facts, no reviewer was shown
-			continue
-		}
-		port, err := strconv.ParseUint(u.Port(), 10, 16)
-		if err != nil {
-			port = uint64(ports[u.Scheme])
-		}
-		all = append(all, target{u.Hostname(), uint16(port)})
-	}
-	for _, host := range f.Hosts {
-		if !slices.ContainsFunc(all, func(t target) bool { return t.host == host }) {
-			all = append(all, target{host, 0})
-		}
-	}
-	return all
-}
-
-var ports = map[string]uint16{"http": 80, "https": 443, "ssh": 22, "ftp": 21, "git": 9418}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -148,7 +149,7 @@ func TestB11CoversBoundedG26(t *testing.T) {
 	left, covers := maxSteps, true
 	made := testing.AllocsPerRun(1, func() {
 		left = maxSteps
-		covers = k.covers(p, &left)
+		_, covers = k.covers(p, &left)
 	})
 	if covers || left >= 0 || made > 200 {
 		t.Errorf("%v, %d steps left, %v allocations", covers, left, made)
@@ -184,6 +185,61 @@ func TestApprovedCommandG15G26(t *testing.T) {
 		next := r.ask(curl(both, asking(wanted)))
 		next.blocks() // it is a new question
 		next.leaves()
+	})
+}
+
+// B158: what a command sends is no place where it goes, and no part of it goes where another one does. A person is shown where.
+func TestB158PartsGoTheirOwnWay(t *testing.T) {
+	const text = `make test && curl -d '{"text":"see https://ci.evil.example/1"}' https://hooks.slack.test/x; cat < /dev/tcp/203.0.113.80/80; curl "https://api.slack.test/$ID"; curl "https://api$ID"`
+	to := func(address string, port uint16, name string) func(*Request) {
+		return func(r *Request) {
+			r.Destination = event.Destination{Address: address, Port: port, Protocol: "tcp", Name: name}
+		}
+	}
+	child := func(path string, argv ...string) func(*Request) {
+		return func(r *Request) {
+			below(r)
+			r.Process.PID, r.Process.Start = r.Process.PID+len(path), 7000
+			r.Process.Exe, r.Process.Argv = &event.File{Path: path, Device: 8, Inode: 50}, argv
+		}
+	}
+	hooks, evil := to("198.18.0.7", 443, "hooks.slack.test"), to("198.18.0.8", 443, "ci.evil.example")
+	send := child("/usr/bin/curl", "curl", "-d", `{"text":"see https://ci.evil.example/1"}`, "https://hooks.slack.test/x")
+	ofMake := func(r *Request) {
+		child("/usr/bin/go", "go", "test")(r)
+		r.Process.Ancestry = append([]event.Ancestor{{PID: 96, Start: 4600, Comm: "make", Exe: "/usr/bin/make", Argv: []string{"make", "test"}, Inside: true}}, r.Process.Ancestry...)
+	}
+	shell := child("/usr/bin/bash", "bash", "-c", "x")
+	bubble(t, func(r *rig) {
+		c := r.ask(curl(both, asking(text)))
+		c.blocks()
+		q := r.Pending()[0]
+		want := []classify.Place{{Host: "hooks.slack.test", Port: 443}, {Host: "203.0.113.80", Port: 80, Shell: true}, {Host: "api.slack.test", Port: 443}}
+		if !slices.Equal(q.To, want) {
+			t.Errorf("it is let out to %+v, want %+v", q.To, want)
+		}
+		r.answer(q.ID, true)
+		c.gives(Allow, Approved)
+		r.ask(curl(both, func(r *Request) {
+			agentShell("x")(r)
+			r.Process.Argv = []string{"bash", "-c", text}
+		})).gives(Allow, Recognised)
+		for name, change := range map[string][]func(*Request){
+			"what is sent": {send, evil}, "a child of make, to what is sent": {ofMake, evil}, "a child of make, to where curl goes": {ofMake, hooks},
+			"the shell, to where curl goes": {shell, hooks}, "curl, to where the shell goes": {send, to("203.0.113.80", 80, "")},
+			"another port": {send, to("198.18.0.7", 80, "hooks.slack.test")},
+		} {
+			c := r.ask(curl(append([]func(*Request){both}, change...)...))
+			select {
+			case v := <-c.done:
+				t.Errorf("%s: %+v", name, v)
+			default:
+				c.leaves()
+			}
+		}
+		r.ask(curl(both, send, hooks)).gives(Allow, Recognised)
+		r.ask(curl(both, shell, to("203.0.113.80", 80, ""))).gives(Allow, Recognised)
+		r.ask(curl(both, child("/usr/bin/curl", "curl", "https://api.slack.test/7"), to("198.18.0.9", 443, "api.slack.test"))).gives(Allow, Recognised)
 	})
 }
 
@@ -283,8 +339,8 @@ func TestFactsThatDoNotFitG26(t *testing.T) {
 		}
 
 		facts := classify.Shell(many.String(), "/workspace").Facts
-		for _, to := range targets(facts) {
-			if to.host == "203.0.113.9" {
+		for _, to := range facts.To {
+			if to.Host == "203.0.113.9" {
 				t.Errorf("%+v is a destination", to)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"weir/internal/classify"
 	"weir/internal/event"
 )
 
@@ -245,7 +246,7 @@ func (d *queue) standsFor(a CheckedRequest) Verdict {
 
 // awaits gives a standing approval for every place where a command says that it goes; empty: it names none, or one that there is none for.
 // It takes nothing: that the command may run opens nothing.
-func (d *queue) awaits(a CheckedRequest, to []target) (id string) {
+func (d *queue) awaits(a CheckedRequest, to []classify.Place) (id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.closed || !d.approver {
@@ -258,7 +259,7 @@ func (d *queue) awaits(a CheckedRequest, to []target) (id string) {
 	}
 	for _, t := range to {
 		i := slices.IndexFunc(d.standing, func(s *standing) bool {
-			return s.Who != WhoProcess && s.serves(a.Container) && (t.port == 0 || t.port == s.Destination.Port) && s.at(t.host)
+			return s.Who != WhoProcess && s.serves(a.Container) && (t.Port == 0 || t.Port == s.Destination.Port) && s.at(t.Host)
 		})
 		if i < 0 {
 			return ""

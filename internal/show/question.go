@@ -108,8 +108,10 @@ func About(q gate.Question) string {
 		}
 	case q.Text != "":
 		row("destination", "not known yet: it is to run, and then to go where its words say")
+		row("lets out to", "%s", places(q))
 	case q.Destination == event.Destination{}:
 		row("destination", "not known yet: it is to go on, sealed")
+		row("lets out to", "%s", places(q))
 	case q.Destination.DNS:
 		row("destination", "DNS question, asked of %s: an approval opens the name servers", event.Destination{
 			Address: q.Destination.Address, Port: q.Destination.Port, Protocol: q.Destination.Protocol,
@@ -120,6 +122,19 @@ func About(q gate.Question) string {
 		row("destination", "%s", q.Destination)
 	}
 	return b.String()
+}
+
+// places is where an approved command may connect without another question.
+func places(q gate.Question) string {
+	all := make([]string, len(q.To))
+	for i, p := range q.To {
+		port := "any port"
+		if p.Port != 0 {
+			port = fmt.Sprintf("port %d", p.Port)
+		}
+		all[i] = word(p.Host) + " " + port
+	}
+	return cmp.Or(strings.Join(all, ", "), "nothing: each connection is asked about when it is made")
 }
 
 // Lasting is how weir approve is told that an approval is to cover c.

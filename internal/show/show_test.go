@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"weir/internal/classify"
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/redact"
@@ -345,5 +346,20 @@ func TestF11Causes(t *testing.T) {
 	}
 	if !strings.Contains(Question(q), "hunter3") {
 		t.Error("the question itself was changed")
+	}
+}
+
+// B158: who is asked about a command sees where its approval lets it out, and what is shown is not the same for another place.
+func TestB158LetsOutTo(t *testing.T) {
+	q := gate.Question{Text: "curl https://a.example; cat < /dev/tcp/192.0.2.1/80", Held: true}
+	if got := Question(q); !strings.Contains(got, "\nlets out to  nothing: each connection is asked about when it is made\n") {
+		t.Errorf("got:\n%s", got)
+	}
+	for _, text := range []string{q.Text, ""} {
+		q.Text = text
+		q.To = []classify.Place{{Host: "a.example\ncovers", Port: 443}, {Host: "192.0.2.1", Shell: true}}
+		if got := Question(q); !strings.Contains(got, "\nlets out to  $'a.example\\ncovers' port 443, 192.0.2.1 any port\n") {
+			t.Errorf("got:\n%s", got)
+		}
 	}
 }

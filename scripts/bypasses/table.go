@@ -154,6 +154,7 @@ var table = []bypass{
 	{"B155", "One container asks for so many reviews at once that no other's command is reviewed in time.", "A container has half of the reviews that run, and a quarter of those that wait."},
 	{"B156", "The name of a model that searches is written with escapes (`\\u002dsearch`), or in capitals.", "The name is compared as the service reads it."},
 	{"B157", "A thread waits for descriptors at one end of a pair, whose other end leaves the container before the taint; whoever has that hands in a pipe.", "Who it receives from is judged when a descriptor comes, not when the call began."},
+	{"B158", "A URL in what one part of an approved command sends lets every other part out to its host, which nobody was shown.", "Each part goes only to the hosts that its own words connect it to, and the question lists them."},
 	{"B166", "A program of its own goes to a host that another command of the text above it names, and the reviewer takes that for its own.", "Only a command's own words explain where it goes."},
 	{"B167", "A container executes so much, with long arguments, that the event log rotates away what it and others were refused, and why they are tainted.", "What is more than an execution or an allowed connection is kept in a file of its own, too, of which each container has a share."},
 }
