@@ -78,7 +78,7 @@ func (o *modelOptions) add(cmd *cobra.Command) {
 	f.StringVar(&o.setup.Upstream, "upstream", "", "https `URL` of the upstream (default: the maker's own)")
 	f.StringVar(&o.ca, "ca", "", "`file` of certificates that sign the upstream's, in place of the system's")
 	f.BoolVar(&o.setup.Files, "files", false, "open the paths that store files and batches in the account, too")
-	f.BoolVar(&o.setup.Fetch, "fetch", false, "let requests have the upstream contact addresses that they name (MCP servers, pages, images)")
+	f.BoolVar(&o.setup.Fetch, "fetch", false, "let requests have the upstream contact addresses that they name (MCP servers, pages, images), and use stored prompts and skills")
 }
 
 // given says whether there is any flag of it.

@@ -8,7 +8,8 @@ import (
 )
 
 // inspect says whether a request would have the upstream contact an address that the request names: then the model's service itself would be the way
-// out. It looks for sources by URL, servers of MCP, and kinds of tools that are not known to fetch nothing.
+// out. It looks for sources by URL, servers of MCP, kinds of tools that are not known to fetch nothing,
+// and what is stored there and may have any of these (B168).
 func (a API) inspect(body []byte) Code {
 	if !json.Valid(body) {
 		return Content
@@ -138,8 +139,16 @@ func (w *walker) object(in string) {
 		case "external_web_access":
 			closed = string(value) == "false"
 		case "mcp_servers":
-			if s := bytes.Trim(value, "[] \t\r\n"); len(s) > 0 && string(s) != "null" {
+			if !empty(value) {
 				w.refuse(Fetches)
+			}
+		case "skills":
+			if !empty(value) {
+				w.refuse(Stored)
+			}
+		case "prompt", "agent", "agent_reference": // they bring tools of their own
+			if in == "" && string(value) != "null" {
+				w.refuse(Stored)
 			}
 		case "image_url":
 			if value[0] == '"' && !strings.HasPrefix(plain(value), "data:") {
@@ -161,6 +170,12 @@ func (w *walker) object(in string) {
 	case in == "tools" && kind != "" && !w.api.harmless(kind) && !(closed && kind == "web_search"):
 		w.refuse(Fetches)
 	}
+}
+
+// empty says whether a list has nothing in it.
+func empty(value []byte) bool {
+	s := bytes.Trim(value, "[] \t\r\n")
+	return len(s) == 0 || string(s) == "null"
 }
 
 func (a API) harmless(kind string) bool {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// B43, B156: the model's service is not asked to contact an address of the request's choice.
-func TestB43B156Inspect(t *testing.T) {
+// B43, B156, B168: the model's service is not asked to contact an address of the request's choice, nor to do what it has stored, which may.
+func TestB43B156B168Inspect(t *testing.T) {
 	for _, tt := range []struct {
 		api, body string
 		want      Code
@@ -54,6 +54,19 @@ func TestB43B156Inspect(t *testing.T) {
 		{"openai", `{"model":"GPT-4o-Search-Preview"}`, Fetches},
 		{"openai", `{"model":["gpt-4o\u002dsearch-preview"]}`, Content},
 		{"openai", `{"model":"gpt-5","messages":[{"content":"a depth-search"}]}`, ""},
+		{"openai", `{"model":"gpt-5","prompt":{"id":"pmpt_1","variables":{"q":"secret"}}}`, Stored},
+		{"codex", `{"Pr\u006fmpt":{"id":"pmpt_1"}}`, Stored},
+		{"openai", `{"prompt":"pmpt_1"}`, Stored},
+		{"openai", `{"prompt":null,"input":[{"type":"function_call","arguments":"{\"prompt\":1}"},{"type":"image_generation_call","prompt":"x"}],"previous_response_id":"resp_1","conversation":{"id":"conv_1"}}`, ""},
+		{"openai", `{"input":"x","agent":{"type":"agent_reference","name":"a"}}`, Stored},
+		{"openai", `{"input":"x","agent_reference":{"name":"a"}}`, Stored},
+		{"openai", `{"tools":[{"type":"code_interpreter","container":"cntr_1"}]}`, Fetches},
+		{"openai", `{"tools":[{"type":"shell","environment":{"type":"container_reference","container_id":"cntr_1"}}]}`, Fetches},
+		{"openai", `{"tools":[{"type":"file_search","vector_store_ids":["vs_1"]}]}`, Fetches},
+		{"anthropic", `{"container":{"skills":[{"type":"custom","skill_id":"skill_1"}]}}`, Stored},
+		{"anthropic", `{"requests":[{"params":{"container":{"id":"c","S\u006bills":[{"type":"custom"}]}}}]}`, Stored},
+		{"anthropic", `{"container":{"id":"container_1","skills":[]},"tools":[{"type":"code_execution_20250825","name":"code_execution"}]}`, ""},
+		{"anthropic", `{"container":"container_1","messages":[{"content":[{"type":"tool_use","name":"f","input":{"skills":[1],"prompt":"x"}}]}]}`, ""},
 		{"anthropic", `{"MCP_servers":[{"type":"url"}]}`, Fetches},
 		{"anthropic", `{"mcp_\u017Fervers":[{"type":"url"}]}`, Fetches},
 		{"anthropic", `{"messages":[{"content":[{"type":"image","Source":{"Type":"url"}}]}]}`, Fetches},
@@ -84,12 +97,12 @@ func many(n int) string {
 
 // Every code has a text and a status.
 func TestCodes(t *testing.T) {
-	for _, c := range []Code{Malformed, Method, Host, Path, Upgrade, NoLength, TooLarge, Slow, Busy, Rate, NoKey, ForeignKey, Content, Fetches, Redirect, Upstream} {
+	for _, c := range []Code{Malformed, Method, Host, Path, Upgrade, NoLength, TooLarge, Slow, Busy, Rate, NoKey, ForeignKey, Content, Fetches, Stored, Redirect, Upstream} {
 		if !c.Known() || c.Text() == "" || meanings[c].status < 400 {
 			t.Errorf("%s: %+v", c, meanings[c])
 		}
 	}
-	if Code("x").Known() || len(meanings) != 16 {
+	if Code("x").Known() || len(meanings) != 17 {
 		t.Errorf("%d codes", len(meanings))
 	}
 }

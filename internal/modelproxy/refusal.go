@@ -25,6 +25,7 @@ const (
 	ForeignKey Code = "model_foreign_key" // it carries somebody else's
 	Content    Code = "model_content"     // it is no JSON that can be read in one way only
 	Fetches    Code = "model_fetches"     // it would have the upstream contact an address of its choice
+	Stored     Code = "model_stored"      // it would have the upstream do what is stored there, which may contact any address
 	Redirect   Code = "model_redirect"    // the upstream sent elsewhere, which is not followed
 	Upstream   Code = "model_upstream"    // the upstream did not answer, or is not who it should be
 )
@@ -50,6 +51,7 @@ var meanings = map[Code]meaning{
 	ForeignKey: {http.StatusForbidden, "the request carries a key that is not this user's"},
 	Content:    {http.StatusBadRequest, "the request is no plain JSON"},
 	Fetches:    {http.StatusForbidden, "the request asks the service to contact an address of its choice"},
+	Stored:     {http.StatusForbidden, "the request names a prompt, an agent or skills that the service has stored, which may contact any address"},
 	Redirect:   {http.StatusBadGateway, "the service sent elsewhere, which is not followed"},
 	Upstream:   {http.StatusBadGateway, "the service cannot be reached, or is not who it should be"},
 }

@@ -157,4 +157,5 @@ var table = []bypass{
 	{"B158", "A URL in what one part of an approved command sends lets every other part out to its host, which nobody was shown.", "Each part goes only to the hosts that its own words connect it to, and the question lists them."},
 	{"B166", "A program of its own goes to a host that another command of the text above it names, and the reviewer takes that for its own.", "Only a command's own words explain where it goes."},
 	{"B167", "A container executes so much, with long arguments, that the event log rotates away what it and others were refused, and why they are tainted.", "What is more than an execution or an allowed connection is kept in a file of its own, too, of which each container has a share."},
+	{"B168", "A request to the model names a prompt that its account has stored, whose tools search or contact a server.", "What is stored and may bring tools is refused as those tools are."},
 }
