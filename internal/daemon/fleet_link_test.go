@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nkeys"
+	"github.com/sirupsen/logrus"
 
 	"weir/internal/control"
 	"weir/internal/event"
@@ -514,6 +516,152 @@ func TestLinkQuestion(t *testing.T) {
 	}
 	if _, err := h.people().Send(t.Context(), "n9", second); err == nil || !strings.Contains(err.Error(), "not connected") {
 		t.Error(err)
+	}
+
+	// A server that is killed in the middle of a question and comes back empty is told of it again, and the answer to another question counts nothing.
+	q, verdict = n.ask("wget", "https://example.org/")
+	n.question(q.ID, "question.asked")
+	h.end()
+	h.start(t.TempDir())
+	h.init()
+	m = n.question(q.ID, "question.asked")
+	if _, err := h.people().Send(t.Context(), "n1", good); err == nil {
+		t.Error("an answer to another question counts")
+	}
+	if good, err = fleet.Sign(n.alice, approvalOf(m)); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := h.people().Send(t.Context(), "n1", good); err != nil || !strings.Contains(text, "approved by fleet operator alice") {
+		t.Fatal(text, err)
+	}
+	if v := <-verdict; v.Decision != gate.Allow {
+		t.Errorf("%+v", v)
+	}
+}
+
+// TestLinkSlow: who reads slowly gets all in order, and a link that gets more than its sensor can look at drops some of it; one answer counts, once.
+func TestLinkSlow(t *testing.T) {
+	h := newHub(t, &server.Options{})
+	h.init()
+	n := newLinked(t, h, "n1")
+	n.link()
+	n.writes(10)
+	n.has()
+	seen := 0
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := h.people().Events(ctx, "n1", true, func(_ string, line []byte) error {
+		if seen == 0 { // it stands still until far more is there than is on its way at once
+			n.writes(9000)
+			n.has()
+		}
+		if seen++; !strings.Contains(string(line), fmt.Sprintf(`"n1 %d `, seen)) {
+			return fmt.Errorf("%.100s is the event %d", line, seen)
+		}
+		if seen == n.wrote {
+			return errEnough
+		}
+		return nil
+	})
+	if !errors.Is(err, errEnough) {
+		t.Errorf("after %d of %d: %v", seen, n.wrote, err)
+	}
+
+	q, verdict := n.ask("curl", "https://example.org/")
+	good, err := fleet.Sign(n.alice, approvalOf(n.question(q.ID, "question.asked")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged := good
+	forged.Signature = good.Signature[4:] + good.Signature[:4]
+	data, err := json.Marshal(forged)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, people := h.raw(), h.people()
+	dropped := make(chan struct{})
+	go func() {
+		defer close(dropped)
+		n.says("slow consumer")
+	}()
+	for flooding := true; flooding; {
+		select {
+		case <-dropped:
+			flooding = false
+		default:
+			if err := raw.Publish("weir.answers.n1", data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for { // what was dropped is sent again by who waits for an answer
+		short, cancel := context.WithTimeout(ctx, time.Second)
+		_, err = people.Send(short, "n1", good)
+		cancel()
+		if err == nil || strings.Contains(err.Error(), "already answered") {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	if v := <-verdict; v.Decision != gate.Allow || v.By != "fleet operator alice" {
+		t.Errorf("%+v", v)
+	}
+	if end := n.question(q.ID, "question.ended"); end.Answer.By != "fleet operator alice" {
+		t.Errorf("%+v", end.Answer)
+	}
+}
+
+// TestRestored: a node that was restored from a backup takes an answer again to a question that waits in it, as long as the answer counts; once, and
+// nothing that was answered before the backup.
+func TestRestored(t *testing.T) {
+	a := newAsker(t)
+	before, verdict := a.ask("curl", "https://example.org/")
+	old := a.sign(a.alice, approval(before))
+	if _, err := a.Signed(t.Context(), old); err != nil {
+		t.Fatal(err)
+	}
+	<-verdict
+	if err := a.gate.Consume(before.ID); err != nil {
+		t.Fatal(err)
+	}
+	q, _ := a.ask("wget", "https://example.org/")
+	backup := t.TempDir()
+	if err := os.CopyFS(backup, os.DirFS(a.db)); err != nil {
+		t.Fatal(err)
+	}
+	first := a.sign(a.alice, approval(q))
+	if _, err := a.Signed(t.Context(), first); err != nil {
+		t.Fatal(err)
+	}
+	db, err := OpenStore(backup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	logger := logrus.New()
+	logger.SetOutput(io.Discard)
+	restored := &daemon{log: a.log, policies: a.policies, state: new(taint.State)}
+	if restored.memory, err = openMemory(db); err != nil {
+		t.Fatal(err)
+	}
+	if restored.gate, err = gate.Open(gate.Options{DB: db, Log: a.log, Logger: logger, Approver: true, Two: restored.wantsTwo}); err != nil {
+		t.Fatal(err)
+	}
+	defer restored.gate.Close()
+	late := approval(q)
+	late.Signed, late.Expires = late.Signed.Add(-2*time.Minute), late.Signed.Add(-time.Minute)
+	for _, bad := range []control.Signed{old, a.sign(a.alice, late)} {
+		if text, err := restored.Signed(t.Context(), bad); err == nil {
+			t.Error(text)
+		}
+	}
+	if text, err := restored.Signed(t.Context(), first); err != nil || !strings.Contains(text, "approved by fleet operator alice") {
+		t.Error(text, err)
+	}
+	if text, err := restored.Signed(t.Context(), first); err == nil {
+		t.Error("an answer counts twice:", text)
 	}
 }
 

@@ -30,6 +30,7 @@ var groups = map[string]Group{
 	"egress":       {Takes: 400, Long: "^TestHooks$/^(by_hand|last|lost|policy)$", Newest: "^TestHooks$|^Test$/^B67$/^own$"},
 	"exec":         {Takes: 80},
 	"failure":      {Timeout: time.Hour, Takes: 1000},
+	"fleet":        {Once: true},
 	"load":         {Timeout: 2 * time.Hour, Takes: 1000},
 	"names":        {Once: true, Takes: 80, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
@@ -50,6 +51,11 @@ var needs = map[string][]string{
 	"deb":     {debsEnv},
 	"failure": {failureEnv, loadEnv},
 	"load":    {loadEnv},
+}
+
+// programs are those that one group alone needs, and their packages.
+var programs = map[string]map[string]string{
+	"fleet": {"weir-fleet": "./cmd/fleet", "nats-server": "github.com/nats-io/nats-server/v2"},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
@@ -80,6 +86,11 @@ func TestVM(t *testing.T) {
 	})
 	for _, name := range names {
 		build[name] = sync.OnceValue(func() error {
+			for program, pkg := range programs[name] {
+				if err := host.Build(context.Background(), filepath.Join(bin, program), pkg, "amd64", false); err != nil {
+					return err
+				}
+			}
 			return host.Build(context.Background(), filepath.Join(bin, name+".test"), "./test/vm/guest/"+name, "amd64", true)
 		})
 	}
