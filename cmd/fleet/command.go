@@ -48,7 +48,7 @@ func newRoot() *cobra.Command {
 	var p place
 	root.PersistentFlags().StringVar(&p.policy, "policy", "", "the `file` whose fleet says where the servers are (default: ~/.config/weir/fleet.yaml; of run /etc/weir/policy.yaml)")
 	root.PersistentFlags().StringVar(&p.creds, "creds", "", "the `file` of the account there, in place of fleet.creds_file")
-	root.AddCommand(p.initCommand(), p.runCommand(), p.eventsCommand(), p.pendingCommand(), p.topCommand(), p.answerCommand(fleet.Approve), p.answerCommand(fleet.Deny), p.modeCommand(), p.policyCommand(), operatorCommand())
+	root.AddCommand(p.initCommand(), p.runCommand(), p.eventsCommand(), p.pendingCommand(), p.topCommand(), p.answerCommand(fleet.Approve), p.answerCommand(fleet.Deny), p.modeCommand(), p.policyCommand(), p.forgetCommand(), operatorCommand())
 	return root
 }
 
@@ -84,7 +84,7 @@ Each person makes their own, and gives the printed lines to whoever writes the p
 		},
 	}
 	keyFlag(add, &file, "the `file` that the key is written to")
-	add.Flags().StringSliceVar(&roles, "role", []string{policy.RoleAnswer}, "what the key may do: answer, seal, mode or policy; may be given more than once")
+	add.Flags().StringSliceVar(&roles, "role", []string{policy.RoleAnswer}, "what the key may do: answer, seal, mode, policy or forget; may be given more than once")
 	group.AddCommand(add)
 	return group
 }

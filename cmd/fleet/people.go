@@ -260,6 +260,26 @@ under which you could not take it back. Prints what the nodes say; those that we
 	return cmd
 }
 
+func (p *place) forgetCommand() *cobra.Command {
+	o := order{every: true}
+	cmd := &cobra.Command{
+		Use:   "forget IDENTITY --why REASON",
+		Short: "have each node forget what a container was tainted with, by what it is called everywhere",
+		Long: `Signs an order with your key, tells the nodes that are connected, and leaves it for a week for those that are not: what any node told of this identity
+before counts no more, and containers of it lose the taint that they had when you signed. What is tainted later is tainted.`,
+		Example: `  weir-fleet forget "agent reviewer-7" --why "its workspace was made anew"`,
+		Args:    exactly(1, "an identity, as weir containers --json of its node names it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if args[0] == "" {
+				return control.Errorf(control.Usage, "the identity is empty: see %s --help", cmd.CommandPath())
+			}
+			return o.give(cmd, p, fleet.Statement{Forget: args[0]}, fleet.MostForget)
+		},
+	}
+	o.common(cmd)
+	return cmd
+}
+
 // order is how one is given.
 type order struct {
 	key, why, node string
@@ -268,10 +288,15 @@ type order struct {
 }
 
 func (o *order) flags(cmd *cobra.Command) {
-	keyFlag(cmd, &o.key, "the `file` of your key")
-	whyFlag(cmd, &o.why)
+	o.common(cmd)
 	cmd.Flags().StringVar(&o.node, "node", "", "of this `node`")
 	cmd.Flags().BoolVar(&o.every, "every", false, "of each node")
+}
+
+// common are the flags of orders to each node.
+func (o *order) common(cmd *cobra.Command) {
+	keyFlag(cmd, &o.key, "the `file` of your key")
+	whyFlag(cmd, &o.why)
 	cmd.Flags().DurationVar(&o.wait, "wait", 5*time.Second, "for what nodes say, this `time`")
 }
 

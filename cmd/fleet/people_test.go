@@ -43,7 +43,7 @@ func (s *sensor) Events(ctx context.Context, _ event.Filter, _ bool, _ func(even
 
 func (s *sensor) Containers(context.Context) ([]control.Container, error) { return nil, nil }
 
-func (s *sensor) Moved(ctx context.Context, _ []control.Elsewhere) ([]string, error) {
+func (s *sensor) Moved(ctx context.Context, _ []control.Elsewhere) ([]control.Wanted, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

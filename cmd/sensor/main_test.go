@@ -197,7 +197,9 @@ func (b *fakeBackend) Approvals(context.Context) ([]gate.StandingApproval, error
 
 func (b *fakeBackend) Signed(context.Context, control.Signed) (string, error) { return "", nil }
 
-func (b *fakeBackend) Moved(context.Context, []control.Elsewhere) ([]string, error) { return nil, nil }
+func (b *fakeBackend) Moved(context.Context, []control.Elsewhere) ([]control.Wanted, error) {
+	return nil, nil
+}
 
 func (b *fakeBackend) Revoke(_ context.Context, id, _, _ string) (gate.StandingApproval, error) {
 	return gate.StandingApproval{}, gate.ErrNoneSuch

@@ -242,11 +242,11 @@ func (k *Keeper) take(c Container) (*entry, error) {
 	if refuse {
 		bits |= taint.Corruption | taint.Secret // until it is killed
 	}
-	bits |= k.State.Stored(origin(c))
+	bits |= k.State.Stored(k.origin(c))
 	why := "containers.match: " + e.rule.String()
 	switch {
 	case c.PID == 0:
-		if more, because := k.Elsewhere(origin(c), true, false); more&^bits != 0 {
+		if more, because := k.Elsewhere(k.origin(c), true, false); more&^bits != 0 {
 			bits, why = bits|more, because
 		}
 		if bits != 0 || e.alone {
@@ -259,7 +259,7 @@ func (k *Keeper) take(c Container) (*entry, error) {
 		err = k.admit(e, 0, why)
 	default:
 		if err = k.admit(e, bits, why); err == nil { // what is known is in force meanwhile, and what is told too late finds the container
-			more, because := k.Elsewhere(origin(c), !c.Running, true)
+			more, because := k.Elsewhere(k.origin(c), !c.Running, true)
 			err = k.admit(e, more, because)
 		}
 		if err == nil {
@@ -306,7 +306,7 @@ func (k *Keeper) locate(c Container, p policy.Policy) (*entry, error) {
 }
 
 func (k *Keeper) described(e *entry) taint.Container {
-	c := taint.Container{ID: e.path, Name: called(e.container), Cgroup: e.path, Alone: e.alone, Origin: origin(e.container)}
+	c := taint.Container{ID: e.path, Name: called(e.container), Cgroup: e.path, Alone: e.alone, Origin: k.origin(e.container)}
 	if c.Origin.Pod != "" && !strings.Contains(e.path, e.container.ID) {
 		c.Name, c.Origin.ID, c.Origin.Image = c.Origin.Pod, "", "" // the whole pod
 		if sandbox := e.container.Spec.Annotations[sandboxAnnotation]; sandbox != "" {

@@ -2,7 +2,9 @@ package container
 
 import (
 	"io"
+	"maps"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -43,4 +45,35 @@ func TestWaits(t *testing.T) {
 	if bits := state.Stored(origin(c)); bits != taint.Secret {
 		t.Errorf("it begins with %v", bits)
 	}
+}
+
+// A container is what the policy's label says, its own or its pod's; and without one its pod, or itself.
+func TestAgentLabel(t *testing.T) {
+	p := policy.Default()
+	k := New(Options{Policy: func() policy.Policy { return p }})
+	pod := map[string]string{podUIDLabel: "7c0f"}
+	with := func(labels map[string]string, value string) map[string]string {
+		all := maps.Clone(labels)
+		if all == nil {
+			all = map[string]string{}
+		}
+		all["weir.agent"] = value
+		return all
+	}
+	is := func(labels map[string]string, want string) {
+		t.Helper()
+		if got := k.origin(Container{Namespace: "default", ID: "c1", Labels: labels}).Identity(); got != want {
+			t.Errorf("%v is %q, want %q", labels, got, want)
+		}
+	}
+	is(with(nil, "a1"), "default/c1")
+	p.Fleet.Label = "weir.agent"
+	is(nil, "default/c1")
+	is(with(nil, "a1"), "agent a1")
+	is(with(nil, strings.Repeat("x", maxAgent+1)), "default/c1")
+	is(pod, "pod 7c0f")
+	k.known["k8s.io/sandbox"] = &entry{container: Container{Labels: with(pod, "a2")}}
+	is(pod, "agent a2")
+	is(with(pod, "a1"), "agent a1")
+	is(map[string]string{podUIDLabel: "another"}, "pod another")
 }

@@ -23,6 +23,8 @@ const (
 	sandboxAnnotation = "io.kubernetes.cri.sandbox-id"
 )
 
+const maxAgent = 253 // bytes of the label that names one
+
 // matching returns the first item of the policy that fits a container; false: none does.
 func matching(all []policy.Match, c Container) (policy.Match, bool) {
 	for _, m := range all {
@@ -51,6 +53,28 @@ func origin(c Container) taint.Origin {
 		Runtime: "containerd", Namespace: c.Namespace, ID: c.ID, Image: c.Image,
 		Pod: c.Labels[podLabel], PodNamespace: c.Labels[podNamespaceLabel], PodUID: c.Labels[podUIDLabel],
 	}
+}
+
+// origin is that with what the policy's label says of the container, or of its pod.
+func (k *Keeper) origin(c Container) taint.Origin {
+	o, label := origin(c), k.Policy().Fleet.Label
+	if label == "" {
+		return o
+	}
+	o.Agent = c.Labels[label]
+	if o.Agent == "" && o.PodUID != "" {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		for _, e := range k.known {
+			if e.container.Labels[podUIDLabel] == o.PodUID {
+				o.Agent = max(o.Agent, e.container.Labels[label]) // of several always the same
+			}
+		}
+	}
+	if len(o.Agent) > maxAgent {
+		o.Agent = ""
+	}
+	return o
 }
 
 // called is what people call it.

@@ -67,7 +67,7 @@ func (c *Client) Untaint(ctx context.Context, name string, bits []string, by, wh
 	return k, c.call(ctx, "untaint", taintRequest{name, bits, reasoned{Why: why, By: by}}, &k)
 }
 
-func (c *Client) Moved(ctx context.Context, told []Elsewhere) (wanted []string, err error) {
+func (c *Client) Moved(ctx context.Context, told []Elsewhere) (wanted []Wanted, err error) {
 	return wanted, c.call(ctx, "moved", movedRequest{told}, &wanted)
 }
 

@@ -167,8 +167,8 @@ func (f *fake) Signed(_ context.Context, s Signed) (string, error) {
 	return "done", f.note("signed %s %s %s", s.Key, s.Statement, s.Signature)
 }
 
-func (f *fake) Moved(_ context.Context, told []Elsewhere) ([]string, error) {
-	return []string{"pod 1"}, f.note("moved %v", told)
+func (f *fake) Moved(_ context.Context, told []Elsewhere) ([]Wanted, error) {
+	return []Wanted{{Identity: "pod 1"}}, f.note("moved %v", told)
 }
 
 func (f *fake) Revoke(_ context.Context, id, by, why string) (gate.StandingApproval, error) {

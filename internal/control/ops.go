@@ -151,7 +151,7 @@ func operationsOf(b Backend) operations {
 		}
 		return b.Untaint(ctx, q.Name, q.Bits, p.by(q.By), q.Why)
 	})
-	operation(all, "moved", func(ctx context.Context, _ peer, q movedRequest) ([]string, error) { return b.Moved(ctx, q.Told) })
+	operation(all, "moved", func(ctx context.Context, _ peer, q movedRequest) ([]Wanted, error) { return b.Moved(ctx, q.Told) })
 	operation(all, "taint-path", func(ctx context.Context, p peer, q pathRequest) (Volume, error) {
 		if err := need("taint-path", "path", q.Path, "bits", strings.Join(q.Bits, "")); err != nil {
 			return Volume{}, err

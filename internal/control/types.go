@@ -49,9 +49,9 @@ type Tainter interface {
 	Taint(ctx context.Context, name string, bits []string, by, why string) (Container, error)
 	Untaint(ctx context.Context, name string, bits []string, by, why string) (Container, error) // why is never empty
 
-	// Moved takes what others tell of containers that begin here, and returns the identities that it wants to know of next: once there is one, or
+	// Moved takes what others tell of containers that begin here, and returns what it wants to know of next: once there is something, or
 	// none after some seconds. It only adds taint.
-	Moved(ctx context.Context, told []Elsewhere) (wanted []string, err error)
+	Moved(ctx context.Context, told []Elsewhere) (wanted []Wanted, err error)
 
 	// The same of a directory of the host, by its absolute path.
 	TaintPath(ctx context.Context, path string, bits []string, by, why string) (Volume, error)
@@ -63,6 +63,12 @@ type Elsewhere struct {
 	Identity string   `json:"identity"`
 	Taint    []string `json:"taint,omitempty"`
 	Nodes    []string `json:"nodes,omitempty"` // which told so
+}
+
+// Wanted is an identity that a node wants to know of.
+type Wanted struct {
+	Identity  string    `json:"identity"`
+	Forgotten time.Time `json:"forgotten,omitzero"` // what was told before is forgotten
 }
 
 // Volume is a directory of the host that carries taint between containers.

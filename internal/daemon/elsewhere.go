@@ -1,14 +1,20 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"weir/internal/control"
+	"weir/internal/event"
+	"weir/internal/fleet"
+	"weir/internal/show"
 	"weir/internal/taint"
 )
 
@@ -155,7 +161,7 @@ func (d *daemon) elsewhere(o taint.Origin, begins, wait bool) (bits taint.Bits, 
 }
 
 // Moved implements control.Tainter.
-func (d *daemon) Moved(ctx context.Context, told []control.Elsewhere) ([]string, error) {
+func (d *daemon) Moved(ctx context.Context, told []control.Elsewhere) ([]control.Wanted, error) {
 	var errs []error
 	for _, one := range told {
 		bits, err := taint.StartBits(one.Taint)
@@ -178,5 +184,66 @@ func (d *daemon) Moved(ctx context.Context, told []control.Elsewhere) ([]string,
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return d.inquiries.wait(ctx), nil
+	asked := d.inquiries.wait(ctx)
+	forgotten, err := d.forgotten() // by now
+	if err != nil {
+		return nil, err
+	}
+	var wanted []control.Wanted
+	for _, identity := range asked {
+		wanted = append(wanted, control.Wanted{Identity: identity, Forgotten: forgotten[identity]})
+	}
+	return wanted, nil
+}
+
+// tainted are the containers of an identity with taint of their own, which was changed last by a time, or after it.
+func tainted(all []taint.Status, identity string, at time.Time) (older, newer []taint.Status) {
+	for _, st := range all {
+		switch {
+		case st.Origin.Identity() != identity || st.Own == 0:
+		case st.Since.After(at):
+			newer = append(newer, st)
+		default:
+			older = append(older, st)
+		}
+	}
+	return older, newer
+}
+
+// forgotten is until when what was told of identities counts no more.
+func (d *daemon) forgotten() (map[string]time.Time, error) {
+	all := map[string]time.Time{}
+	return all, d.memory.Get(keyForgotten, &all)
+}
+
+// forget has what is known of an identity elsewhere count no more, and clears the taint that its containers here had by then.
+func (d *daemon) forget(ctx context.Context, s fleet.Statement, by string) (string, error) {
+	d.changing.Lock()
+	defer d.changing.Unlock()
+	forgotten, err := d.forgotten()
+	if err != nil {
+		return "", err
+	}
+	done := fmt.Sprintf("%s is forgotten", event.Visible(s.Forget))
+	if last := forgotten[s.Forget]; !s.Signed.After(last) { // it clears nothing that was set since
+		if s.Signed.Equal(last) {
+			return done, nil
+		}
+		return "", control.Errorf(control.Denied, "refused: %s was forgotten at %s, after this was signed", event.Visible(s.Forget), show.Time(last))
+	}
+	older, newer := tainted(d.state.List(), s.Forget, s.Signed)
+	for _, st := range older {
+		if _, err := d.Untaint(ctx, st.ID, st.Own.Names(), by, cmp.Or(s.Why, "forgotten everywhere")); err != nil {
+			return "", fmt.Errorf("clear the taint of %s: %w", event.Visible(st.ID), err)
+		}
+	}
+	if len(newer) > 0 {
+		done += fmt.Sprintf(", but %d of its containers here %s tainted after this was signed", len(newer), show.Plural(len(newer), "was", "were"))
+	}
+	maps.DeleteFunc(forgotten, func(_ string, at time.Time) bool { return time.Since(at) > fleet.MostForget+fleet.Skew })
+	forgotten[s.Forget] = s.Signed
+	if err := d.memory.Put(keyForgotten, forgotten); err != nil {
+		return "", err
+	}
+	return done, d.log.Write(event.Event{Kind: event.Error, Message: done + ", as " + by + " says: " + s.Why})
 }

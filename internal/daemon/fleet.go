@@ -21,7 +21,7 @@ import (
 )
 
 // Signed implements control.Approver. Who brings it is of no account: the signature and the policy say whose word it is.
-func (d *daemon) Signed(_ context.Context, signed control.Signed) (string, error) {
+func (d *daemon) Signed(ctx context.Context, signed control.Signed) (string, error) {
 	p := d.policies.Base().Fleet
 	node, err := fleet.Node(p)
 	if err != nil {
@@ -37,6 +37,8 @@ func (d *daemon) Signed(_ context.Context, signed control.Signed) (string, error
 		return d.ordered(s, by)
 	case s.Policy != "":
 		return d.policyOrdered(signed, s, node, by)
+	case s.Forget != "":
+		return d.forget(ctx, s, by)
 	}
 	reply := gate.Reply{Allow: s.Answer == fleet.Approve, Scope: s.Scope, By: by, Why: s.Why, From: &event.Origin{Via: "fleet", User: s.By}}
 	q, err := notify.Answer(d.gate, notify.JSON, s.Question, s.Shown, reply)

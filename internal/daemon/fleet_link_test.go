@@ -865,11 +865,69 @@ func TestLinkMoved(t *testing.T) {
 	learns(web)
 	has(b, pod, taint.Secret|taint.Corruption, "n1, n8")
 
+	// Somebody has it forgotten everywhere: what was told before counts nowhere any more, whoever tells it again, and what is told later does.
+	grant := func(n *linked) {
+		p := n.policies.Base()
+		p.Fleet.Operators[0].Roles = append(p.Fleet.Operators[0].Roles, policy.RoleForget)
+		n.policies.SetBase(p)
+	}
+	people := h.people()
+	order := func(n *linked, at time.Time) (heard string) {
+		t.Helper()
+		i := slices.IndexFunc(n.policies.Base().Fleet.Operators, func(o policy.Operator) bool { return o.Name == "alice" })
+		if i != 0 {
+			p := n.policies.Base()
+			p.Fleet.Operators[0], p.Fleet.Operators[i] = p.Fleet.Operators[i], p.Fleet.Operators[0]
+			n.policies.SetBase(p)
+		}
+		signed := n.sign(n.alice, fleet.Statement{Node: n.name, Signed: at, Expires: at.Add(fleet.MostForget), Forget: pod.Identity(), Why: "made anew"})
+		if err := people.Order(t.Context(), n.name, signed, time.Minute, func(_, text string, err error) { heard = fmt.Sprint(text, err) }); err != nil {
+			t.Fatal(err)
+		}
+		return heard
+	}
+	at := time.Now()
+	if heard := order(b, at); !strings.Contains(heard, "alice does not have the role forget") {
+		t.Error(heard)
+	}
+	has(b, pod, taint.Secret|taint.Corruption, "n1, n8")
+	grant(b)
+	if heard := order(b, at); !strings.Contains(heard, "pod 7c0f is forgotten") {
+		t.Error(heard)
+	}
+	has(b, pod, 0, "")
+	has(b, web, taint.Secret, "n1")
+	if _, err := bucket.Put(t.Context(), strings.TrimSuffix(key, "n1")+"n8", []byte(`{"identity":"pod 7c0f","taint":["corruption"]}`)); err != nil {
+		t.Fatal(err)
+	}
+	has(b, pod, taint.Corruption, "n8")
+	for when, want := range map[time.Time]string{at: "pod 7c0f is forgotten", at.Add(-time.Minute): "refused: pod 7c0f was forgotten at"} { // neither clears anything
+		if heard := order(b, when); !strings.Contains(heard, want) {
+			t.Error(heard)
+		}
+	}
+	has(b, pod, taint.Corruption, "n8")
+
 	// The servers are away.
 	h.end()
 	b.says("disconnected")
 	if bits, why := b.elsewhere(pod, true, true); bits != taint.Corruption || !strings.Contains(why, "nobody tells") {
 		t.Errorf("%v, %s", bits, why)
+	}
+}
+
+// TestForgets: only containers of the identity lose taint, and only what was there when that was signed.
+func TestForgets(t *testing.T) {
+	at := time.Now()
+	one := func(id, agent string, own taint.Bits, since time.Time) taint.Status {
+		return taint.Status{Container: taint.Container{ID: id, Origin: taint.Origin{Agent: agent, PodUID: "1", Namespace: "default", ID: id}}, Own: own, Since: since}
+	}
+	older, newer := tainted([]taint.Status{
+		one("c1", "a1", taint.Secret, at.Add(-time.Hour)), one("c2", "a1", taint.Secret, at.Add(time.Second)), one("c3", "a1", 0, at.Add(-time.Hour)),
+		one("c4", "a2", taint.Secret, at.Add(-time.Hour)), one("c5", "", taint.Secret, at.Add(-time.Hour)), one("c6", "a1", taint.Corruption, at),
+	}, "agent a1", at)
+	if len(older) != 2 || older[0].ID != "c1" || older[1].ID != "c6" || len(newer) != 1 || newer[0].ID != "c2" {
+		t.Errorf("%+v, %+v", older, newer)
 	}
 }
 

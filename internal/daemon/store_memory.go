@@ -15,6 +15,7 @@ type memoryKey string
 
 // What is remembered.
 const (
+	keyForgotten memoryKey = "forgotten" // since when what other nodes told of identities counts
 	keyMode      memoryKey = "mode"      // what weir mode said
 	keyOrdered   memoryKey = "ordered"   // when that was ordered: no older order counts
 	keyPolicy    memoryKey = "policy"    // which policy file is in force, and since when: no older policy counts

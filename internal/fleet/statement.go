@@ -31,9 +31,11 @@ const (
 	Skew         = 5 * time.Minute     // that the clocks of a person and a node may differ
 	MostAnswer   = time.Hour           // that an answer, or an order which opens something, counts
 	MostPolicy   = 24 * time.Hour      // that a policy counts
+	MostForget   = 7 * 24 * time.Hour  // that an order to forget counts: as long as what was told elsewhere before
 	MostSeal     = 30 * 24 * time.Hour // that an order to seal counts: it finds nodes that come back
 	maxStatement = 256 << 10           // bytes: a message of NATS has room for it
 	maxWhy       = 1024                // bytes
+	maxIdentity  = 512                 // bytes
 )
 
 // Statement is what a person signs: an answer to one question of one node, or an order.
@@ -52,6 +54,7 @@ type Statement struct {
 	// An order: one of them.
 	Mode   string `json:"mode,omitempty"`   // observe, enforce or seal
 	Policy string `json:"policy,omitempty"` // the text of a policy file
+	Forget string `json:"forget,omitempty"` // the identity whose taint every node forgets
 
 	By string `json:"-"` // who signed it, as the policy calls them
 }
@@ -109,13 +112,21 @@ func Every(prefix string) string { return prefix + "/*" }
 
 // counts says why s does not count.
 func (s Statement) counts(roles []string, node, every string, now time.Time) error {
-	role, most, order := policy.RoleAnswer, MostAnswer, s.Mode+s.Policy != ""
+	role, most, orders := policy.RoleAnswer, MostAnswer, 0
+	for _, what := range []string{s.Mode, s.Policy, s.Forget} {
+		if what != "" {
+			orders++
+		}
+	}
+	order := orders > 0
 	switch {
-	case order && (s.Mode != "" && s.Policy != "" || s.Question+s.Answer+s.Shown != "" || s.Scope != 0),
+	case order && (orders > 1 || s.Question+s.Answer+s.Shown != "" || s.Scope != 0),
 		!order && (s.Question == "" || s.Answer != Approve && s.Answer != Deny || s.Scope < 0 || s.Answer == Deny && s.Scope != 0):
 		return errors.New("it is neither an answer nor an order")
 	case s.Policy != "":
 		role, most = policy.RolePolicy, MostPolicy
+	case s.Forget != "":
+		role, most = policy.RoleForget, MostForget
 	case order:
 		role = policy.RoleMode
 		if s.Mode == string(policy.Seal) {
@@ -134,6 +145,8 @@ func (s Statement) counts(roles []string, node, every string, now time.Time) err
 		return fmt.Errorf("it counted until %s, and here it is %s: sign it again, or compare the clocks", clock(s.Expires), clock(now))
 	case s.Expires.Sub(s.Signed) > most:
 		return fmt.Errorf("it would count for longer than %v", most)
+	case len(s.Forget) > maxIdentity:
+		return fmt.Errorf("its identity has more than %d bytes", maxIdentity)
 	case len(s.Why) > maxWhy:
 		return fmt.Errorf("its reason has more than %d bytes", maxWhy)
 	case !slices.Contains(roles, role):

@@ -33,6 +33,7 @@ func TestOpen(t *testing.T) {
 	answer := Statement{Node: "n1", Signed: now, Expires: now.Add(5 * time.Minute), Question: "abc234", Answer: Approve, Shown: "hash", Scope: 2}
 	seal := Statement{Node: "weir/*", Signed: now, Expires: now.Add(MostSeal), Mode: "seal"}
 	policyOrder := Statement{Node: "weir/*", Signed: now, Expires: now.Add(MostPolicy), Policy: "version: 1\n"}
+	forget := Statement{Node: "weir/*", Signed: now, Expires: now.Add(MostForget), Forget: "agent a1"}
 	for name, c := range map[string]struct {
 		of     Statement
 		change func(*Statement, *policy.Fleet)
@@ -47,6 +48,16 @@ func TestOpen(t *testing.T) {
 		"a denial":                       {of: answer, change: func(s *Statement, _ *policy.Fleet) { s.Answer, s.Scope, s.Shown = Deny, 0, "" }},
 
 		"a policy": {of: policyOrder},
+
+		"an order to forget": {of: forget},
+		"role mode, to forget": {of: forget, change: func(_ *Statement, p *policy.Fleet) {
+			p.Operators[0].Roles = []string{"answer", "seal", "mode", "policy"}
+		},
+			wrong: "alice does not have the role forget"},
+		"forgetting for a month":      {of: forget, change: func(s *Statement, _ *policy.Fleet) { s.Expires = now.Add(MostSeal) }, wrong: "longer than 168h"},
+		"forgetting and a mode":       {of: forget, change: func(s *Statement, _ *policy.Fleet) { s.Mode = "seal" }, wrong: "neither"},
+		"forgetting what has no end":  {of: forget, change: func(s *Statement, _ *policy.Fleet) { s.Forget = strings.Repeat("x", maxIdentity+1) }, wrong: "identity"},
+		"forgetting on another fleet": {of: forget, change: func(s *Statement, _ *policy.Fleet) { s.Node = "staging/*" }, wrong: `for the node "staging/*"`},
 
 		"role mode, for a policy": {of: policyOrder, change: func(_ *Statement, p *policy.Fleet) { p.Operators[0].Roles = []string{"answer", "seal", "mode"} },
 			wrong: "alice does not have the role policy"},
@@ -90,6 +101,9 @@ func TestOpen(t *testing.T) {
 			p := policy.Fleet{Prefix: "weir", Operators: []policy.Operator{{Name: "alice", Key: public(key), Roles: []string{"answer", "seal"}}, {Name: "bob", Key: public(other), Roles: []string{"answer", "seal", "mode"}}}}
 			if c.of.Policy != "" {
 				p.Operators[0].Roles = []string{"policy"}
+			}
+			if c.of.Forget != "" {
+				p.Operators[0].Roles = []string{"forget"}
 			}
 			s := c.of
 			if c.change != nil {

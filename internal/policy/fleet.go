@@ -18,6 +18,7 @@ const (
 	RoleSeal   = "seal"   // set the mode seal
 	RoleMode   = "mode"   // set any mode
 	RolePolicy = "policy" // replace the policy
+	RoleForget = "forget" // have every node forget what a container was tainted with
 )
 
 const maxOperators = 256
@@ -28,6 +29,7 @@ type Fleet struct {
 	Operators []Operator `key:"operators"`
 	TwoPeople bool       `key:"two_people"`
 	Identity  bool       `key:"identity"`
+	Label     string     `key:"label" text:"accepted is the name of a label such as weir.agent" check:"pattern"` // with Identity: whose value names a container on every node; empty: none
 	Unknown   []string   `key:"unknown" list:"corruption, secret" most:"2" each:"bit"`                           // with Identity: what a container begins with of which nobody tells
 	Servers   []string   `key:"servers" list:"URLs such as tls://nats.example.org:4222" most:"16" each:"server"` // of NATS
 	Prefix    string     `key:"prefix" text:"accepted is a word such as weir" check:"prefix"`                    // of subjects there
@@ -40,7 +42,7 @@ type Fleet struct {
 type Operator struct {
 	Name  string   `key:"name" text:"accepted is a name of 1 to 64 letters, digits and signs" check:"user"`
 	Key   string   `key:"key" text:"accepted is the public key that weir-fleet operator add has printed" check:"operator key"`
-	Roles []string `key:"roles" list:"answer, seal, mode, policy" most:"4" each:"role"`
+	Roles []string `key:"roles" list:"answer, seal, mode, policy, forget" most:"5" each:"role"`
 }
 
 func (p *parser) operators(n *yaml.Node, into *[]Operator) {
@@ -127,7 +129,7 @@ func operatorKey(s string) (string, string) {
 }
 
 func role(s string) (string, string) {
-	all := []string{RoleAnswer, RoleSeal, RoleMode, RolePolicy}
+	all := []string{RoleAnswer, RoleSeal, RoleMode, RolePolicy, RoleForget}
 	for _, r := range all {
 		if s == r {
 			return s, ""

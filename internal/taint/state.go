@@ -45,11 +45,14 @@ type Origin struct {
 	Pod          string `json:"pod,omitempty"`
 	PodNamespace string `json:"pod_namespace,omitempty"`
 	PodUID       string `json:"pod_uid,omitempty"`
+	Agent        string `json:"agent,omitempty"` // what its label says that the policy names for this
 }
 
-// Identity names a container, or a pod, on every machine; empty: nothing does.
+// Identity names a container, a pod or an agent on every machine; empty: nothing does.
 func (o Origin) Identity() string {
 	switch {
+	case o.Agent != "":
+		return "agent " + o.Agent
 	case o.PodUID != "":
 		return "pod " + o.PodUID
 	case o.ID != "":

@@ -182,6 +182,8 @@ func (s *Servers) Order(ctx context.Context, node string, signed control.Signed,
 		return fmt.Errorf("leave the order: %w", err)
 	case statement.Policy != "":
 		kind = "policy"
+	case statement.Forget != "":
+		kind = "forget-" + strings.TrimSuffix(taintOf(statement.Forget), ".") // each has a place of its own
 	case statement.Mode == string(policy.Seal):
 		kind = "seal"
 	}

@@ -100,8 +100,8 @@ func (t *taints) ask(ctx context.Context) error {
 		return err
 	}
 	var failed error // of the first: the sensor asks for it again
-	for _, identity := range wanted {
-		if one, err := t.find(ctx, identity); err == nil {
+	for _, w := range wanted {
+		if one, err := t.find(ctx, w); err == nil {
 			t.found = append(t.found, one)
 		} else if failed == nil {
 			failed = err
@@ -110,16 +110,16 @@ func (t *taints) ask(ctx context.Context) error {
 	return failed
 }
 
-// find joins what the other nodes told of an identity.
-func (t *taints) find(ctx context.Context, identity string) (control.Elsewhere, error) {
-	all := control.Elsewhere{Identity: identity}
+// find joins what the other nodes told of an identity, and nobody has had forgotten since.
+func (t *taints) find(ctx context.Context, w control.Wanted) (control.Elsewhere, error) {
+	all := control.Elsewhere{Identity: w.Identity}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	stream, err := t.js.Stream(ctx, "KV_"+t.taint())
 	if err != nil {
 		return all, fmt.Errorf("find the bucket %s, which weir-fleet init makes: %w", t.taint(), err)
 	}
-	start := "$KV." + t.taint() + "." + taintOf(identity)
+	start := "$KV." + t.taint() + "." + taintOf(w.Identity)
 	info, err := stream.Info(ctx, jetstream.WithSubjectFilter(start+">"))
 	if err != nil {
 		return all, fmt.Errorf("look for taint: %w", err)
@@ -137,8 +137,8 @@ func (t *taints) find(ctx context.Context, identity string) (control.Elsewhere, 
 			return all, fmt.Errorf("look for taint: %w", err)
 		}
 		var one control.Elsewhere
-		if json.Unmarshal(m.Data, &one) != nil || one.Identity != identity {
-			continue // it is none of a link's
+		if json.Unmarshal(m.Data, &one) != nil || one.Identity != w.Identity || !m.Time.After(w.Forgotten) {
+			continue // it is none of a link's, or is forgotten
 		}
 		for _, bit := range one.Taint {
 			if bit != "corruption" && bit != "secret" {

@@ -3,9 +3,11 @@ package link
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -15,12 +17,12 @@ import (
 // wondering wants to know of some identities, and keeps what it is told.
 type wondering struct {
 	control.Backend
-	wants []string
+	wants []control.Wanted
 	told  []control.Elsewhere
 	err   error
 }
 
-func (c *wondering) Moved(_ context.Context, told []control.Elsewhere) ([]string, error) {
+func (c *wondering) Moved(_ context.Context, told []control.Elsewhere) ([]control.Wanted, error) {
 	c.told = told
 	return c.wants, c.err
 }
@@ -52,7 +54,7 @@ func TestAskOn(t *testing.T) {
 		}
 	}
 	s.js = &failing{s.js, errors.New("it is busy")}
-	sensor := &wondering{wants: []string{"pod 1", "pod 2"}}
+	sensor := &wondering{wants: []control.Wanted{{Identity: "pod 1"}, {Identity: "pod 2"}}}
 	a := &taints{Servers: s, Node: Node{Name: "node", Sensor: serve(t, sensor)}, told: map[string]told{}}
 	if err := a.ask(t.Context()); err == nil {
 		t.Error("it was busy")
@@ -66,5 +68,19 @@ func TestAskOn(t *testing.T) {
 	}
 	if sensor.err = nil; a.ask(t.Context()) != nil || len(sensor.told) != 0 {
 		t.Errorf("%+v", sensor.told)
+	}
+	// What was told before somebody had it forgotten is not found, and what is told afterwards is.
+	forgotten := time.Now()
+	if _, err := bucket.Put(t.Context(), taintOf("pod 2")+"later", []byte(`{"identity":"pod 2","taint":["corruption"]}`)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		at   time.Time
+		want string
+	}{{forgotten, "[corruption] [later]"}, {time.Now().Add(time.Minute), "[] []"}} {
+		one, err := a.find(t.Context(), control.Wanted{Identity: "pod 2", Forgotten: c.at})
+		if got := fmt.Sprint(one.Taint, " ", one.Nodes); err != nil || got != c.want {
+			t.Errorf("%s, %v, want %s", got, err, c.want)
+		}
 	}
 }

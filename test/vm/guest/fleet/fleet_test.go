@@ -8,11 +8,9 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,14 +80,13 @@ func (n *node) hub(name string) (end func()) {
 }
 
 // connect has the tainted session connect, and waits until that is held.
-func (n *node) connect(text string) (p *rig.Proc, q gate.Question, port int) {
+func (n *node) connect() (to rig.Place, p *rig.Proc, q gate.Question) {
 	n.Helper()
-	port = n.world.Port()
-	to := n.world.World.Listen(n, "tcp", net.JoinHostPort("10.77.0.2", strconv.Itoa(port)))
-	p = n.session.Start(n, "egress", "tcp", "-to", to, "-say", text)
-	q = n.sensor.Asked(n, func(q gate.Question) bool { return int(q.Destination.Port) == port })
+	to = n.world.Raw(n)
+	p = n.session.Start(n, to.Egress("tcp")...)
+	q = n.sensor.Asked(n, to.About)
 	rig.Held(n, p.Pid())
-	return p, q, port
+	return to, p, q
 }
 
 // seen waits until people see a question.
@@ -111,7 +108,7 @@ func (n *node) seen(q gate.Question) (hash string) {
 // question it is denied; and a server that comes back empty serves the next one.
 func TestFleet(t *testing.T) {
 	n := &node{T: t, world: rig.NewOutside(t), dir: t.TempDir()}
-	if err := os.WriteFile(n.file("fleet.yaml"), []byte("fleet: {servers: [nats://"+at+"]}\n"), 0o600); err != nil {
+	if err := os.WriteFile(n.file("fleet.yaml"), []byte("fleet: {node: vm, servers: [nats://"+at+"]}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	item, err := exec.Command("weir-fleet", "operator", "add", "alice", "--key", n.file("key")).Output()
@@ -127,7 +124,7 @@ func TestFleet(t *testing.T) {
 	start(t, "weir-fleet", "run", "--policy", n.file("fleet.yaml"), "--state", n.file("state"))
 	n.session = n.sensor.Guard(t, "fleet", "--taint", "secret")
 
-	p, q, _ := n.connect("approved over the fleet")
+	to, p, q := n.connect()
 	hash := n.seen(q)
 	if out, err := n.fleet("approve", "vm/"+q.ID, "--key", n.file("key"), "--hash", gate.Digest("another text")); err == nil {
 		t.Errorf("what nobody saw was approved: %s", out)
@@ -136,48 +133,51 @@ func TestFleet(t *testing.T) {
 	if out, err := n.fleet("approve", "vm/"+q.ID, "--key", n.file("key"), "--hash", hash); err != nil || !strings.Contains(out, "approved by fleet operator alice") {
 		t.Fatal(out, err)
 	}
-	if r := p.Wait(t); r.Exit != 0 || !n.world.WaitGot("approved over the fleet", rig.Late) {
-		t.Errorf("it does not go on: %s", r)
-	}
+	n.goesOn(to, p)
 	n.timed()
 
-	p, q, port := n.connect("denied over the fleet")
+	to, p, q = n.connect()
 	n.seen(q)
-	mark := n.world.Mark(t)
 	if out, err := n.fleet("deny", "vm/"+q.ID, "--key", n.file("key")); err != nil {
 		t.Fatal(out, err)
 	}
-	n.denied(p, mark, "denied over the fleet", port)
+	n.denied(to, p)
 
 	n.sensor.Policy(t, fmt.Sprintf(sensorPolicy, 15, operators))
-	p, q, port = n.connect("cut")
+	to, p, q = n.connect()
 	hash = n.seen(q)
-	mark = n.world.Mark(t)
 	end()
 	if out, err := n.fleet("approve", "vm/"+q.ID, "--key", n.file("key"), "--hash", hash); err == nil {
 		t.Errorf("approved over a server that is away: %s", out)
 	}
-	n.denied(p, mark, "cut", port)
+	n.denied(to, p)
 
 	n.sensor.Policy(t, fmt.Sprintf(sensorPolicy, 900, operators))
-	p, q, _ = n.connect("after the cut")
+	to, p, q = n.connect()
 	n.hub("two")
 	hash = n.seen(q)
 	if out, err := n.fleet("approve", "vm/"+q.ID, "--key", n.file("key"), "--hash", hash); err != nil {
 		t.Fatal(out, err)
 	}
-	if r := p.Wait(t); r.Exit != 0 || !n.world.WaitGot("after the cut", rig.Late) {
-		t.Errorf("it does not go on: %s", r)
+	n.goesOn(to, p)
+}
+
+// goesOn wants what was approved to arrive.
+func (n *node) goesOn(to rig.Place, p *rig.Proc) {
+	n.Helper()
+	if r := p.Wait(n); r.Exit != 0 {
+		n.Errorf("it does not go on: %s", r)
 	}
+	to.Arrived(n)
 }
 
 // denied wants a refusal, and that nothing has arrived.
-func (n *node) denied(p *rig.Proc, mark rig.Marks, text string, port int) {
+func (n *node) denied(to rig.Place, p *rig.Proc) {
 	n.Helper()
 	if r := p.Wait(n); r.Exit == 0 || !strings.Contains(r.Stdout, "EPERM") {
-		n.Errorf("%s: not refused: %s", text, r)
+		n.Errorf("not refused: %s", r)
 	}
-	n.world.Nothing(n, mark, text, port)
+	to.Nothing(n)
 }
 
 // timed tells how soon a question is on a screen elsewhere, and how soon an answer from there lets the connect go on.
@@ -212,13 +212,11 @@ func (n *node) timed() {
 		}
 	}()
 	var shown, answered []time.Duration
-	for i := range 5 {
-		text := fmt.Sprint("timed ", i)
-		port := n.world.Port()
-		to := n.world.World.Listen(n, "tcp", net.JoinHostPort("10.77.0.2", strconv.Itoa(port)))
-		p := n.session.Start(n, "egress", "tcp", "-to", to, "-say", text)
+	for range 5 {
+		to := n.world.Raw(n)
+		p := n.session.Start(n, to.Egress("tcp")...)
 		var m notify.Message
-		for m.Question.Destination == nil || int(m.Question.Destination.Port) != port {
+		for m.Question.Destination == nil || int(m.Question.Destination.Port) != to.Port {
 			select {
 			case m = <-seen:
 			case <-time.After(rig.Late):
@@ -234,9 +232,7 @@ func (n *node) timed() {
 		if text, err := people.Send(ctx, m.Host, signed); err != nil {
 			n.Fatal(text, err)
 		}
-		if !n.world.WaitGot(text, rig.Late) {
-			n.Error("it does not go on: ", p.Wait(n))
-		}
+		to.Arrived(n)
 		answered = append(answered, time.Since(now))
 		p.Wait(n)
 	}
