@@ -63,6 +63,7 @@ var inForce = map[string]string{
 	"Fleet.Operators":             "internal/fleet/statement.go:Open",
 	"Fleet.TwoPeople":             "internal/daemon/fleet.go:wantsTwo",
 	"Fleet.Identity":              "internal/daemon/elsewhere.go:elsewhere",
+	"Fleet.Label":                 "internal/container/place.go:origin",
 	"Fleet.Unknown":               "internal/daemon/elsewhere.go:elsewhere",
 	"Fleet.Servers":               "internal/fleet/link/link.go:Connect",
 	"Fleet.Prefix":                "internal/fleet/link/link.go:Connect",

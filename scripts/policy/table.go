@@ -36,9 +36,9 @@ var table = map[string]row{
 	"taint.trusted_networks": {Means: "networks whose answers are not input that others control; up to 1024. The first packet to or from any other address sets `corruption`, before it leaves or is delivered. Loopback and the name servers (port 53 of `resolvers`) are always trusted. " +
 		"Without this key nobody looks; `[]` trusts nothing else", Default: "not set"},
 	"taint.reply_budget":             {Means: "how much the socket that caused that may still send to its one peer, so that it can finish what it asked for; it may receive without limit. Reading a secret ends it"},
-	"events.file":                    {Means: "the event log, JSON lines as in [events.schema.json](events.schema.json), readable by root." + restart, Default: "standard output"},
-	"events.max_mib":                 {Means: "size at which the log is put aside under a name with its time"},
-	"events.backups":                 {Means: "how many logs that were put aside are kept"},
+	"events.file":                    {Means: "the event log, JSON lines as in [events.schema.json](events.schema.json), readable by root. A file beside it, `events.kept.jsonl` beside `events.jsonl`, has once more what [no container pushes out](commands.md)." + restart, Default: "standard output"},
+	"events.max_mib":                 {Means: "size at which the log is put aside under a name with its time; the kept file, too"},
+	"events.backups":                 {Means: "how many logs that were put aside are kept; kept files, too"},
 	"events.also":                    {Means: "where events go besides: `stdout`, as JSON lines, or `journal`, systemd's, with [fields](metrics.md#events-on-standard-output-and-in-the-journal). The sensor never waits for it; what does not get there is counted (`weir_lost_total`)." + restart},
 	"events.also_without":            {Means: "which kinds of events do not go there; `[]`: all do"},
 	"cop.reviewer":                   {Means: "reviews commands of tainted containers, see [cop.md](cop.md). `static` is embedded and offline; `anthropic` and `openai` ask a model, and send it the command; with `none` a person is asked instead"},

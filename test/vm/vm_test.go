@@ -30,7 +30,7 @@ var groups = map[string]Group{
 	"egress":       {Takes: 400, Long: "^TestHooks$/^(by_hand|last|lost|policy)$", Newest: "^TestHooks$|^Test$/^B67$/^own$"},
 	"exec":         {Takes: 80},
 	"failure":      {Timeout: time.Hour, Takes: 1000},
-	"fleet":        {Once: true},
+	"fleet":        {Once: true, Takes: 80},
 	"load":         {Timeout: 2 * time.Hour, Takes: 1000},
 	"names":        {Once: true, Takes: 80, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
@@ -50,6 +50,7 @@ var needs = map[string][]string{
 	"clients": {clientsEnv},
 	"deb":     {debsEnv},
 	"failure": {failureEnv, loadEnv},
+	"fleet":   {failureEnv},
 	"load":    {loadEnv},
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
+	"weir/internal/fleet"
 	"weir/test/vm/guest/rig"
 )
 
@@ -71,6 +72,7 @@ func TestLabelled(t *testing.T) {
 		h.known(s, "agent", func(c control.Container) bool { return slices.Contains(c.Taint, "secret") })
 		h.world.Nothing(t, mark, secret, port)
 	})
+	t.Run("forgotten", func(t *testing.T) { h.forgotten(t, s) })
 	s.Policy(t, "hold: true\napprover: person\n"+labels+tainted)
 	h.until("what was granted arrives", func() bool {
 		for _, q := range s.Pending(t) { // the next try of the same command
@@ -80,6 +82,57 @@ func TestLabelled(t *testing.T) {
 		}
 		return h.world.Got(secret)
 	})
+}
+
+// forgotten: a label names an agent, and who may has its taint forgotten by a signed order: it sends then. Another's word changes nothing.
+func (h *host) forgotten(t *testing.T, s *rig.Sensor) {
+	file := t.TempDir() + "/key"
+	public, err := fleet.NewKey(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := fleet.ReadKey(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of := func(roles string) string {
+		return refuses + "fleet:\n  node: vm\n  identity: true\n  label: weir.agent\n  unknown: []\n  operators:\n    - {name: alice, key: " + public + ", roles: [" + roles + "]}\n" + labels + tainted
+	}
+	s.Policy(t, of("answer, seal, mode, policy"))
+	port := h.world.Port()
+	text := fmt.Sprintf("forgotten.%d.", port)
+	mark := h.world.Mark(t)
+	h.run("a1", []string{"--label", "weir.taint=secret", "--label", "weir.agent=reviewer 7"}, h.sends(text, port)...)
+	h.known(s, "a1", func(c control.Container) bool {
+		return c.Identity == "agent reviewer 7" && slices.Contains(c.Taint, "secret")
+	})
+	h.tries(s, "/default/a1", 1)
+	sign := func(identity string) error {
+		now := time.Now()
+		signed, err := fleet.Sign(key, fleet.Statement{Node: "weir/*", Signed: now, Expires: now.Add(time.Hour), Forget: identity, Why: "made anew"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = control.NewClient(control.DefaultDir).Signed(t.Context(), signed)
+		return err
+	}
+	if err := sign("agent reviewer 7"); control.Code(err) != control.Denied {
+		t.Errorf("without the role: %v", err)
+	}
+	s.Policy(t, of("forget"))
+	if err := sign("agent reviewer"); err != nil {
+		t.Error(err)
+	}
+	h.tries(s, "/default/a1", 1)
+	h.world.Nothing(t, mark, text, port)
+	if err := sign("agent reviewer 7"); err != nil {
+		t.Fatal(err)
+	}
+	if !h.world.WaitGot(text, rig.Late) {
+		t.Error("it is forgotten, and still gets nothing out")
+	}
+	h.known(s, "a1", func(c control.Container) bool { return len(c.Taint) == 0 })
+	h.remove("a1")
 }
 
 // Below a guarded parent the kernel taints a container before its first instruction, also while no sensor runs: by the policy
