@@ -244,6 +244,13 @@ func TestPeopleB151(t *testing.T) {
 	if _, err := bucket.Put(ctx, "build-07.abc234", entry.Value()); err != nil {
 		t.Fatal(err)
 	}
+	posing := bytes.ReplaceAll(entry.Value(), []byte(`"build-07"`), []byte(`"posing\u001b[2J"`))
+	if _, err := js.Publish(ctx, "$KV.weir_questions.posing\x1b[2J.abc234", posing); err != nil || bytes.Equal(posing, entry.Value()) {
+		t.Fatal(err)
+	}
+	if out := must("build-07/abc234", "", "pending"); strings.Contains(out, "posing") {
+		t.Errorf("no node can be called so: %s", out)
+	}
 	if got := signed(); len(got) > 0 {
 		t.Fatalf("%+v was signed", got)
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -987,15 +988,29 @@ func TestInquiries(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	m = inquiries{}
+	before := heap()
 	for i := range maxWanted {
-		if q, _ := m.want(strconv.Itoa(i), false); q == nil {
+		if q, _ := m.want(fmt.Sprintf("agent %253d", i), false); q == nil {
 			t.Fatalf("there is no room for %d", i)
 		}
+	}
+	if more := heap() - before; more > 6<<20 {
+		t.Errorf("all that can be wanted takes %d bytes", more)
+	} else {
+		t.Logf("all that can be wanted takes %d KiB", more>>10)
 	}
 	m.wait(t.Context())
 	if q, there := m.want("one too many", false); q != nil || there {
 		t.Error("there is room for ever")
 	}
+}
+
+// heap is how much memory is in use.
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
 }
 
 // TestLinkRights: with the rights that docs/fleet.md gives the account of a node, its link works, and does nothing in the name of another node.

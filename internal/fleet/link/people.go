@@ -135,7 +135,7 @@ func (s *Servers) Watch(ctx context.Context, fn func(map[string]notify.Message) 
 			switch {
 			case entry == nil:
 				whole = true
-			case policy.IsNode(entry.Key()) && json.Unmarshal(entry.Value(), &m) == nil && entry.Key() == m.Host+"."+m.Question.ID: // else it is none of a link's
+			case json.Unmarshal(entry.Value(), &m) == nil && policy.IsNode(m.Host) && policy.IsNode(m.Question.ID) && entry.Key() == m.Host+"."+m.Question.ID: // else it is none of a link's
 				all[entry.Key()] = m
 			default:
 				continue

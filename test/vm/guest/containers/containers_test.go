@@ -72,7 +72,6 @@ func TestLabelled(t *testing.T) {
 		h.known(s, "agent", func(c control.Container) bool { return slices.Contains(c.Taint, "secret") })
 		h.world.Nothing(t, mark, secret, port)
 	})
-	t.Run("forgotten", func(t *testing.T) { h.forgotten(t, s) })
 	s.Policy(t, "hold: true\napprover: person\n"+labels+tainted)
 	h.until("what was granted arrives", func() bool {
 		for _, q := range s.Pending(t) { // the next try of the same command
@@ -82,6 +81,7 @@ func TestLabelled(t *testing.T) {
 		}
 		return h.world.Got(secret)
 	})
+	t.Run("forgotten", func(t *testing.T) { h.forgotten(t, s) })
 }
 
 // forgotten: a label names an agent, and who may has its taint forgotten by a signed order: it sends then. Another's word changes nothing.
