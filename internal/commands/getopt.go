@@ -60,8 +60,9 @@ func long(c *Call, i int) int {
 	if a == Refused {
 		if !lenient(cmd) {
 			refuse(c, w, refusal)
+			return i
 		}
-		return i
+		full, a = name, Flag
 	}
 	o := Option{Name: "--" + full, Word: w}
 	switch {
@@ -210,11 +211,10 @@ func short(c *Call, i int) int {
 		a := ShortArity(cmd.Short, ch)
 		switch a {
 		case Refused:
-			if lenient(cmd) {
-				continue
+			if !lenient(cmd) {
+				refuse(c, w, nil)
+				return i
 			}
-			refuse(c, w, nil)
-			return i
 		case TakesValue, Optional:
 			switch {
 			case k+1 < len(w.Text) || !w.Fixed:

@@ -74,26 +74,24 @@ func (r *reader) computed(args []word, always bool) {
 	}
 }
 
-const (
-	sendsData = " --data --data-ascii --data-binary --data-raw --data-urlencode --form --form-string --upload-file --json --url-query --post-data --post-file " +
-		"--body-data --body-file --mail-from --mail-rcpt --quote "
-	namesHost = " --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname --doh-url --url --resolve --connect-to --dns-servers "
-	namesFile = " --config --input-file --execute "
-)
+const namesHost = " --proxy --preproxy --socks4 --socks4a --socks5 --socks5-hostname --doh-url --url --resolve --connect-to --dns-servers "
 
 // curlShort and wgetShort are the long names of the short options that matter.
 var (
-	curlShort = map[string]string{"-d": "--data", "-F": "--form", "-T": "--upload-file", "-X": "--request", "-x": "--proxy", "-K": "--config", "-Q": "--quote", "-V": "--version"}
-	wgetShort = map[string]string{"-i": "--input-file", "-e": "--execute", "-V": "--version"}
+	curlShort = map[string]string{"-b": "--cookie", "-H": "--header", "-X": "--request", "-x": "--proxy", "-V": "--version"}
+	wgetShort = map[string]string{"-V": "--version"}
 )
 
 // fetch reads curl, wget and what is like them.
 func (r *reader) fetch(tool string, args []word) {
-	short := wgetShort
-	if tool == "curl" {
-		short = curlShort
-	}
+	short, quiet := wgetShort, commands.Table("quiet")["wget"]
 	options, urls := split(commands.Lookup(tool), args)
+	switch {
+	case tool == "curl":
+		short, quiet = curlShort, commands.Table("quiet")[tool]
+	case !strings.HasPrefix(tool, "wget"):
+		quiet, options = commands.Table("quiet")["others"], whole(args)
+	}
 	before := r.out.Has & Contact
 	r.out.Has &^= Contact
 	sends, asks := "", len(urls) > 0
@@ -117,9 +115,8 @@ func (r *reader) fetch(tool string, args []word) {
 			}
 			asks = asks || name == "--url"
 			r.host(o.value)
-		case is(namesFile):
-			r.out.Add(Contact, tool+" "+name)
-		case is(sendsData), is(" --request --method ") && method != "GET" && method != "HEAD":
+		case !commands.Listed(quiet, name), is(" --request --method ") && method != "GET" && method != "HEAD",
+			is(" --header ") && strings.HasPrefix(o.value.text, "@"), is(" --cookie ") && !strings.Contains(o.value.text, "="):
 			sends = name + " " + o.value.text
 		case is(" --version --help -h --manual "):
 			asks = true
@@ -127,9 +124,6 @@ func (r *reader) fetch(tool string, args []word) {
 	}
 	if !asks {
 		r.out.Add(Contact, tool+" without a literal address")
-	}
-	if tool != "curl" && !strings.HasPrefix(tool, "wget") && slices.ContainsFunc(args, body) {
-		sends = "data"
 	}
 	if r.out.Has&Contact != 0 {
 		if sends != "" {
@@ -140,10 +134,15 @@ func (r *reader) fetch(tool string, args []word) {
 	r.out.Has |= before
 }
 
-// body tells whether a word gives httpie and the like a body: a field, a method.
-func body(w word) bool {
-	return strings.Contains(w.text, "=") && !strings.Contains(w.text, "://") && !strings.HasPrefix(w.text, "-") ||
-		slices.Contains([]string{"POST", "PUT", "PATCH", "DELETE"}, w.text) || strings.HasPrefix(w.text, "-post")
+// whole are the words that may be options, each a name of its own: -dump is no cluster to these programs.
+func whole(args []word) []given {
+	var options []given
+	for _, w := range args {
+		if name, _, _ := strings.Cut(strings.ToLower(w.text), "="); strings.HasPrefix(name, "-") {
+			options = append(options, given{name: strings.TrimRight(name, "0123456789"), value: w})
+		}
+	}
+	return options
 }
 
 func (r *reader) send(tool string, args []word) {
