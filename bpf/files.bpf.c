@@ -15,6 +15,10 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define PART 32
 #define S_IFLNK 0120000
 #define PROC_SUPER_MAGIC 0x9fa0
+#define SECURITYFS_MAGIC 0x73636673
+#define SELINUX_MAGIC 0xf97cff8c
+#define DEBUGFS_MAGIC 0x64626720
+#define TRACEFS_MAGIC 0x74726163
 
 /* What nearly every open is done with: nothing in here matches, nothing is listed. */
 struct secret_filter {
@@ -473,22 +477,17 @@ static __always_inline int check_secret_below(struct inode *inode, struct dentry
 #define MAJOR_ACCELERATOR 261
 
 /* is_local: what is written to it says nothing to anybody else, but to a terminal; or other hooks judge it.
- * Drivers of processors get a number that nobody else has just then. at: a dentry's address. */
-static __always_inline int is_local(__u32 device, int writes, __u64 at)
+ * The name of a device is anybody's (B169), and what is written to KVM can be in the kernel's log (B171). */
+static __always_inline int is_local(__u32 device, int writes)
 {
 	__u32 major = device >> 20, minor = device & 0xfffff;
-	const union {
-		char text[8];
-		__u64 word;
-	} nvidia = {"nvidia"}, kfd = {"kfd"};
-	__u64 name = 0;
+	struct settings *c = configuration();
 	if (major == MAJOR_MEMORY)
 		return minor == 3 || minor == 5 || (minor >= 7 && minor <= 9) || (minor == 11 && !writes);
 	if (major == MAJOR_TERMINAL)
 		return minor < 64; /* those from there on are serial lines */
 	if (major == MAJOR_MISC)
-		return minor == 183 || minor == 200 || minor == 229 ||
-		       minor == 232; /* random numbers, TUN, FUSE, KVM */
+		return minor == 183 || minor == 200 || minor == 229; /* random numbers, TUN, FUSE */
 	if (major == MAJOR_OWN_TERMINAL)
 		return minor == 0 ||
 		       minor == 2; /* 1 is the machine's console, which may be a serial line (B126) */
@@ -497,19 +496,19 @@ static __always_inline int is_local(__u32 device, int writes, __u64 at)
 		       minor < 192; /* the others give a buffer a number that everybody may use */
 	if (major >> 3 == MAJOR_PTY >> 3 || major == MAJOR_NVIDIA || major == MAJOR_ACCELERATOR)
 		return 1;
-	if ((major < 234 || major > 254) && (major < 384 || major > 511))
-		return 0;
-	bpf_probe_read_kernel_str(&name, sizeof(name), BPF_CORE_READ((struct dentry *)at, d_name.name));
-	return (name & 0xffffffffffff) == nvidia.word || name == kfd.word;
+	for (int i = 0; c && i < MAX_PROCESSORS; i++)
+		if (c->processors[i] && c->processors[i] == major)
+			return 1;
+	return 0;
 }
 
 /* Who has a device, has it send what he likes: a modem or a radio by itself, vhost by a thread of the kernel
  * (B48), and uinput types on the machine's own desktop (B81). A disk may be another machine's, too; device is
  * 0 for one. */
-__noinline int may_open_device(__u32 device, int writes, __u64 at)
+__noinline int may_open_device(__u32 device, int writes)
 {
 	struct cgroup_ctx cx;
-	if (is_local(device, writes, at))
+	if (is_local(device, writes))
 		return 1;
 	judged_ctx(&cx);
 	if (is_unrestricted(&cx))
@@ -576,27 +575,53 @@ static __always_inline int turns_off(struct proc_inode___of *file)
 	return is[0] == name.word[0] && is[1] == name.word[1];
 }
 
+/* is_login: who a process logged in as is written into the audit log, any number of 32 bits (B170). */
+static __always_inline int is_login(struct dentry *dentry)
+{
+	const union {
+		char text[16];
+		__u64 word[2];
+	} name = {"loginuid"};
+	__u64 is[2] = {};
+	bpf_probe_read_kernel_str(is, sizeof(is), BPF_CORE_READ(dentry, d_name.name));
+	return is[0] == name.word[0] && is[1] == name.word[1];
+}
+
 /* What is written below /proc/PID says something to that process: its user id map takes 32 bits, its time
  * offsets more (B83). What is neither a process's nor a setting asks something of the machine, and the
- * kernel's log, or others, hear of it (B128). inode is an inode's address. */
-__noinline int may_write_proc(__u64 inode)
+ * kernel's log, or others, hear of it (B128, B170). at: the address of a dentry below /proc, or 0. */
+__noinline int may_write_proc(__u64 at)
 {
 	struct cgroup_ctx cx;
+	struct dentry *dentry = (struct dentry *)at;
 	struct proc_inode___of *file =
-	    (void *)inode - bpf_core_field_offset(struct proc_inode___of, vfs_inode);
+	    (void *)BPF_CORE_READ(dentry, d_inode) - bpf_core_field_offset(struct proc_inode___of, vfs_inode);
 	struct hlist_node *node = BPF_CORE_READ(file, pid, tasks[0].first);
 	void *sysctl = BPF_CORE_READ(file, sysctl);
 	judged_ctx(&cx);
 	struct policy *p = policy_of(&cx);
 	int clean = is_unrestricted(&cx) &&
 	            !(cx.guarded && p && p->mode != MODE_OBSERVE && sysctl && turns_off(file));
-	if (clean || (sysctl && may_set(&cx)) || (!node && !sysctl && arriving()))
+	int says = (!node && !sysctl) || is_login(dentry);
+	if (clean || (sysctl && may_set(&cx)) || (says && arriving()))
 		return 1;
 	struct task_struct *t = (void *)node - bpf_core_field_offset(struct task_struct___of, pid_links);
-	if (node && inside(&cx, cgroup_of(t)))
+	if (node && !says && inside(&cx, cgroup_of(t)))
 		return 1;
 	count(COUNT_DENIED_ATTACH);
 	return 0;
+}
+
+/* may_write_kernel: of the file systems that are the kernel's own. /sys is root's. */
+static __always_inline int may_write_kernel(struct file *file)
+{
+	__u32 magic = file->f_inode->i_sb->s_magic;
+	if (magic == PROC_SUPER_MAGIC)
+		return may_write_proc(address_of(file->f_path.dentry));
+	if (magic == SECURITYFS_MAGIC || magic == SELINUX_MAGIC || magic == DEBUGFS_MAGIC ||
+	    magic == TRACEFS_MAGIC)
+		return may_write_proc(0);
+	return 1;
 }
 
 /* do_dentry_open calls it for every way to open: also exec, io_uring, handles and /proc/PID/fd. Not for
@@ -608,13 +633,11 @@ int BPF_PROG(weir_open, struct file *file)
 		ANSWER(0);
 	__u32 kind = file->f_inode->i_mode & S_IFMT;
 	int writes = (file->f_mode & FMODE_WRITE) != 0;
-	if (kind == S_IFCHR &&
-	    !may_open_device(file->f_inode->i_rdev, writes, address_of(file->f_path.dentry)))
+	if (kind == S_IFCHR && !may_open_device(file->f_inode->i_rdev, writes))
 		ANSWER(-EPERM);
-	if (kind == S_IFBLK && writes && !may_open_device(0, 1, 0))
+	if (kind == S_IFBLK && writes && !may_open_device(0, 1))
 		ANSWER(-EPERM);
-	if (kind == S_IFREG && writes && file->f_inode->i_sb->s_magic == PROC_SUPER_MAGIC &&
-	    !may_write_proc(address_of(file->f_inode)))
+	if (kind == S_IFREG && writes && !may_write_kernel(file))
 		ANSWER(-EPERM);
 	struct secret_filter *f = filter();
 	if (!f || may_open_all())

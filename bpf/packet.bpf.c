@@ -397,15 +397,20 @@ int BPF_PROG(weir_notes6, void *net, struct sock *sk, void *msg, struct flowi6__
 	                        : 0);
 }
 
-/* Who hears what is sent from one address of loopback to another. */
+/* Who hears what is sent from one address of loopback to another. Where a connection has ended lately, who
+ * listens has what begins another between the same ports (B173). */
 static __always_inline enum listener listens(struct __sk_buff *skb, struct cgroup_ctx *cx,
                                              struct bpf_sock_tuple *tuple, const struct packet *pkt)
 {
 	__u32 size = pkt->ip4 ? sizeof(tuple->ipv4) : sizeof(tuple->ipv6);
 	struct bpf_sock *peer;
-	if (pkt->to.proto == IPPROTO_TCP)
+	if (pkt->to.proto == IPPROTO_TCP) {
 		peer = bpf_sk_lookup_tcp(skb, tuple, size, BPF_F_CURRENT_NETNS, 0);
-	else if (pkt->to.proto == IPPROTO_UDP)
+		if (!peer) {
+			*(pkt->ip4 ? &tuple->ipv4.sport : &tuple->ipv6.sport) = 0;
+			peer = bpf_sk_lookup_tcp(skb, tuple, size, BPF_F_CURRENT_NETNS, 0);
+		}
+	} else if (pkt->to.proto == IPPROTO_UDP)
 		peer = bpf_sk_lookup_udp(skb, tuple, size, BPF_F_CURRENT_NETNS, 0);
 	else
 		return LISTENS_FOREIGN;

@@ -801,6 +801,59 @@ int BPF_PROG(weir_capable, struct cred___rights *cred, struct user_namespace___f
 	return -EPERM;
 }
 
+struct nsproxy___mounts {
+	struct mnt_namespace *mnt_ns;
+} __attribute__((preserve_access_index));
+
+struct task_struct___mounts {
+	struct nsproxy___mounts *nsproxy;
+} __attribute__((preserve_access_index));
+
+struct pid_namespace___first {
+	struct task_struct___mounts *child_reaper;
+} __attribute__((preserve_access_index));
+
+struct upid___first {
+	int nr;
+	struct pid_namespace___first *ns;
+} __attribute__((preserve_access_index));
+
+struct pid___first {
+	struct upid___first numbers[1];
+} __attribute__((preserve_access_index));
+
+/* may_mount: a mount has a source, a place and options of one's choice, which everybody reads who has the
+ * same mounts; a program that has more rights makes one for an ordinary user (B172). In mounts of its own a
+ * container does as it likes: those of the machine are what the first process has. */
+static __always_inline int may_mount(void)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct pid___first *pid = (void *)BPF_CORE_READ(t, thread_pid);
+	if (BPF_CORE_READ(t, nsproxy, mnt_ns) !=
+	        BPF_CORE_READ(pid, numbers[0].ns, child_reaper, nsproxy, mnt_ns) ||
+	    arriving())
+		return 1;
+	return may_ask_kernel(CALL_MOUNT, 0);
+}
+
+SEC("fmod_ret/security_sb_mount")
+int BPF_PROG(weir_mount)
+{
+	return may_mount() ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_move_mount")
+int BPF_PROG(weir_move_mount)
+{
+	return may_mount() ? 0 : -EPERM;
+}
+
+SEC("fmod_ret/security_sb_umount")
+int BPF_PROG(weir_umount)
+{
+	return may_mount() ? 0 : -EPERM;
+}
+
 struct sk_buff___sent {
 	unsigned int len;
 	unsigned char *data;

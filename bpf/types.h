@@ -66,6 +66,8 @@ struct policy {
  * order: it was killed, and nobody need wait until its own is old. */
 #define HEARTBEAT_GONE 1
 
+#define MAX_PROCESSORS 8
+
 struct settings {
 	__u64 heartbeat; /* ns since boot, written by the daemon twice a second; see HEARTBEAT_GONE */
 	__u64 control;   /* cookie of the control socket: no guarded process connects (B27) */
@@ -75,6 +77,7 @@ struct settings {
 	__u32 levels; /* bit n: a guarded parent stands n levels below the root; all: they are not known */
 	__u32 pad;
 	__u64 parents; /* one bit of 64 for each guarded parent, by a hash of its id */
+	__u16 processors[MAX_PROCESSORS]; /* major numbers that drivers of processors were given; 0: none */
 };
 
 /* A destination: IPv4 is mapped into IPv6 (B14), the port is in host order. */
@@ -355,6 +358,7 @@ enum call {
 	CALL_IPSEC = 12,
 	CALL_NETWORK = 13,
 	CALL_LABEL = 14,
+	CALL_MOUNT = 15,
 };
 
 struct record {

@@ -125,6 +125,7 @@ var calls = map[string]string{
 	"ipsec":             "a connection for which the host would ask for an IPsec association",
 	"network":           "a change of the machine's network, or a new device",
 	"label":             "what a security module of the kernel is to take it for",
+	"mount":             "a mount among the machine's own",
 	"unknown":           "a call that the programs of an earlier version refused",
 }
 

@@ -358,6 +358,7 @@ func hooks() []hook {
 		fn("security_tun_dev_open", "TUN devices of the host carry out what a container writes to them"),
 		fn("security_capable", "privileged programs link a container's network to the machine's"),
 		fn("create_user_ns", "networks of user namespaces that a container made cannot be told from others"),
+		fn("security_sb_umount", "a container ends mounts among the machine's own"),
 		fn("security_netlink_send", "a container makes devices in the machine's network"),
 		fn("security_prepare_creds", "a program outside gets core dumps"),
 		fn("security_xfrm_state_alloc_acquire", "the host's IPsec asks for what a container chose"),

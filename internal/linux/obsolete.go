@@ -18,6 +18,18 @@ func UseUpWarnings() error {
 		var data [2]unix.CapUserData
 		_ = unix.Capget(&unix.CapUserHeader{Version: version}, &data[0])
 	}
+	if fd, err := unix.MemfdCreate("weir", 0); err == nil { // neither MFD_EXEC nor MFD_NOEXEC_SEAL
+		const mandatory = 32 // LOCK_MAND
+		_ = unix.Flock(fd, mandatory)
+		unix.Close(fd)
+	}
+	if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
+		const times = 10
+		for range times {
+			_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: -1})
+		}
+		unix.Close(fd)
+	}
 	const packets = 10 // SOCK_PACKET
 	if fd, err := unix.Socket(unix.AF_INET, packets|unix.SOCK_CLOEXEC, 0); err == nil {
 		unix.Close(fd)

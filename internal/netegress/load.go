@@ -222,6 +222,7 @@ func (e *Egress) hooks() map[string]*ebpf.Program {
 		"weir_scheduler": e.peers.WeirScheduler, "weir_nice": e.peers.WeirNice, "weir_ioprio": e.peers.WeirIoprio,
 		"weir_notes4": e.packet.WeirNotes4, "weir_notes6": e.packet.WeirNotes6, "weir_room4": e.packet.WeirRoom4, "weir_room6": e.packet.WeirRoom6,
 		"weir_error": e.packet.WeirError,
+		"weir_mount": e.peers.WeirMount, "weir_move_mount": e.peers.WeirMoveMount, "weir_umount": e.peers.WeirUmount,
 		"weir_label": e.peers.WeirLabel, "weir_self_label": e.selfLabel.Program, "weir_splice": e.splice.Program,
 		"weir_msgctl": e.peers.WeirMsgctl, "weir_semctl": e.peers.WeirSemctl, "weir_shmctl": e.peers.WeirShmctl,
 	}

@@ -149,15 +149,16 @@ type packetRules struct {
 }
 
 type packetSettings struct {
-	_         structs.HostLayout
-	Heartbeat uint64
-	Control   uint64
-	Key       [2]uint64
-	Daemon    uint32
-	Abi       uint32
-	Levels    uint32
-	Pad       uint32
-	Parents   uint64
+	_          structs.HostLayout
+	Heartbeat  uint64
+	Control    uint64
+	Key        [2]uint64
+	Daemon     uint32
+	Abi        uint32
+	Levels     uint32
+	Pad        uint32
+	Parents    uint64
+	Processors [8]uint16
 }
 
 type packetState struct {

@@ -50,6 +50,7 @@ const (
 	peersCallCALL_IPSEC       peersCall = 12
 	peersCallCALL_NETWORK     peersCall = 13
 	peersCallCALL_LABEL       peersCall = 14
+	peersCallCALL_MOUNT       peersCall = 15
 )
 
 type peersDestUse uint32
@@ -196,15 +197,16 @@ type peersRules struct {
 }
 
 type peersSettings struct {
-	_         structs.HostLayout
-	Heartbeat uint64
-	Control   uint64
-	Key       [2]uint64
-	Daemon    uint32
-	Abi       uint32
-	Levels    uint32
-	Pad       uint32
-	Parents   uint64
+	_          structs.HostLayout
+	Heartbeat  uint64
+	Control    uint64
+	Key        [2]uint64
+	Daemon     uint32
+	Abi        uint32
+	Levels     uint32
+	Pad        uint32
+	Parents    uint64
+	Processors [8]uint16
 }
 
 type peersState struct {
@@ -350,6 +352,8 @@ const (
 	peersProgWeirLimit      = "weir_limit"
 	peersProgWeirListen     = "weir_listen"
 	peersProgWeirModule     = "weir_module"
+	peersProgWeirMount      = "weir_mount"
+	peersProgWeirMoveMount  = "weir_move_mount"
 	peersProgWeirMsgctl     = "weir_msgctl"
 	peersProgWeirNice       = "weir_nice"
 	peersProgWeirParent     = "weir_parent"
@@ -361,6 +365,7 @@ const (
 	peersProgWeirShutdown   = "weir_shutdown"
 	peersProgWeirTraceme    = "weir_traceme"
 	peersProgWeirTun        = "weir_tun"
+	peersProgWeirUmount     = "weir_umount"
 	peersProgWeirUnix       = "weir_unix"
 	peersProgWeirUnixClose  = "weir_unix_close"
 	peersProgWeirUnixSend   = "weir_unix_send"
@@ -430,6 +435,8 @@ type peersProgramSpecs struct {
 	WeirLimit      *ebpf.ProgramSpec `ebpf:"weir_limit"`
 	WeirListen     *ebpf.ProgramSpec `ebpf:"weir_listen"`
 	WeirModule     *ebpf.ProgramSpec `ebpf:"weir_module"`
+	WeirMount      *ebpf.ProgramSpec `ebpf:"weir_mount"`
+	WeirMoveMount  *ebpf.ProgramSpec `ebpf:"weir_move_mount"`
 	WeirMsgctl     *ebpf.ProgramSpec `ebpf:"weir_msgctl"`
 	WeirNice       *ebpf.ProgramSpec `ebpf:"weir_nice"`
 	WeirParent     *ebpf.ProgramSpec `ebpf:"weir_parent"`
@@ -441,6 +448,7 @@ type peersProgramSpecs struct {
 	WeirShutdown   *ebpf.ProgramSpec `ebpf:"weir_shutdown"`
 	WeirTraceme    *ebpf.ProgramSpec `ebpf:"weir_traceme"`
 	WeirTun        *ebpf.ProgramSpec `ebpf:"weir_tun"`
+	WeirUmount     *ebpf.ProgramSpec `ebpf:"weir_umount"`
 	WeirUnix       *ebpf.ProgramSpec `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
@@ -607,6 +615,8 @@ type peersPrograms struct {
 	WeirLimit      *ebpf.Program `ebpf:"weir_limit"`
 	WeirListen     *ebpf.Program `ebpf:"weir_listen"`
 	WeirModule     *ebpf.Program `ebpf:"weir_module"`
+	WeirMount      *ebpf.Program `ebpf:"weir_mount"`
+	WeirMoveMount  *ebpf.Program `ebpf:"weir_move_mount"`
 	WeirMsgctl     *ebpf.Program `ebpf:"weir_msgctl"`
 	WeirNice       *ebpf.Program `ebpf:"weir_nice"`
 	WeirParent     *ebpf.Program `ebpf:"weir_parent"`
@@ -618,6 +628,7 @@ type peersPrograms struct {
 	WeirShutdown   *ebpf.Program `ebpf:"weir_shutdown"`
 	WeirTraceme    *ebpf.Program `ebpf:"weir_traceme"`
 	WeirTun        *ebpf.Program `ebpf:"weir_tun"`
+	WeirUmount     *ebpf.Program `ebpf:"weir_umount"`
 	WeirUnix       *ebpf.Program `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.Program `ebpf:"weir_unix_close"`
 	WeirUnixSend   *ebpf.Program `ebpf:"weir_unix_send"`
@@ -647,6 +658,8 @@ func (p *peersPrograms) Close() error {
 		p.WeirLimit,
 		p.WeirListen,
 		p.WeirModule,
+		p.WeirMount,
+		p.WeirMoveMount,
 		p.WeirMsgctl,
 		p.WeirNice,
 		p.WeirParent,
@@ -658,6 +671,7 @@ func (p *peersPrograms) Close() error {
 		p.WeirShutdown,
 		p.WeirTraceme,
 		p.WeirTun,
+		p.WeirUmount,
 		p.WeirUnix,
 		p.WeirUnixClose,
 		p.WeirUnixSend,

@@ -105,7 +105,7 @@ var calls = map[peersCall]string{
 	peersCallCALL_PTRACE: "ptrace", peersCallCALL_SIGNAL: "signal", peersCallCALL_LIMIT: "limit", peersCallCALL_PRIORITY: "priority",
 	peersCallCALL_IPC: "ipc", peersCallCALL_KEY: "key", peersCallCALL_OPTION: "setsockopt", peersCallCALL_REQUEST_KEY: "request_key",
 	peersCallCALL_MODULE: "module", peersCallCALL_PARENT: "session_to_parent", peersCallCALL_TUN: "tun", peersCallCALL_IPSEC: "ipsec",
-	peersCallCALL_NETWORK: "network", peersCallCALL_LABEL: "label",
+	peersCallCALL_NETWORK: "network", peersCallCALL_LABEL: "label", peersCallCALL_MOUNT: "mount",
 }
 
 func protoName(p uint8) string {

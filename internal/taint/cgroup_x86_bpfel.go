@@ -94,15 +94,16 @@ const (
 )
 
 type cgroupSettings struct {
-	_         structs.HostLayout
-	Heartbeat uint64
-	Control   uint64
-	Key       [2]uint64
-	Daemon    uint32
-	Abi       cgroupAbi
-	Levels    uint32
-	Pad       uint32
-	Parents   uint64
+	_          structs.HostLayout
+	Heartbeat  uint64
+	Control    uint64
+	Key        [2]uint64
+	Daemon     uint32
+	Abi        cgroupAbi
+	Levels     uint32
+	Pad        uint32
+	Parents    uint64
+	Processors [8]uint16
 }
 
 type cgroupState struct {

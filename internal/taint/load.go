@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/internal/bpfobj"
+	"weir/internal/linux"
 )
 
 // ABI is the form of what this build keeps in the kernel; pins of another one are not taken over.
@@ -181,6 +183,19 @@ func (s *State) Beat() error {
 	})
 }
 
+// findProcessors tells the kernel which devices are processors': a driver has another number each time it is loaded.
+func (s *State) findProcessors() error {
+	majors, err := linux.MajorsOf(func(driver string) bool { return driver == "kfd" || strings.HasPrefix(driver, "nvidia") })
+	if err != nil {
+		s.logger.WithError(err).Warn("who is tainted opens no device of a processor: they are not known")
+	}
+	return s.configure(func(c *cgroupSettings) error {
+		clear(c.Processors[:])
+		copy(c.Processors[:], majors)
+		return nil
+	})
+}
+
 // Now is the time since boot in ns, the clock of all kernel records.
 func Now() uint64 {
 	var ts unix.Timespec
@@ -249,15 +264,23 @@ func (s *State) Close() error {
 	return err
 }
 
-// beatEvery is how often the daemon should call Beat.
-const beatEvery = 500 * time.Millisecond
+// beatEvery is how often the daemon should call Beat, and driversEvery after how many of these it looks for drivers.
+const (
+	beatEvery    = 500 * time.Millisecond
+	driversEvery = 20
+)
 
 // KeepBeating beats until ctx ends, while able says that verdicts can be made.
 // Afterwards nothing is held any more: the watcher need not wait for a stale beat.
 func (s *State) KeepBeating(ctx context.Context, able func() bool) error {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
-	for ctx.Err() == nil {
+	for beats := 0; ctx.Err() == nil; beats++ {
+		if beats%driversEvery == 0 {
+			if err := s.findProcessors(); err != nil {
+				return err
+			}
+		}
 		if able() {
 			if err := s.Beat(); err != nil {
 				return err

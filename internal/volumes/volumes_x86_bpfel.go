@@ -31,15 +31,16 @@ type volumesLeft struct {
 }
 
 type volumesSettings struct {
-	_         structs.HostLayout
-	Heartbeat uint64
-	Control   uint64
-	Key       [2]uint64
-	Daemon    uint32
-	Abi       uint32
-	Levels    uint32
-	Pad       uint32
-	Parents   uint64
+	_          structs.HostLayout
+	Heartbeat  uint64
+	Control    uint64
+	Key        [2]uint64
+	Daemon     uint32
+	Abi        uint32
+	Levels     uint32
+	Pad        uint32
+	Parents    uint64
+	Processors [8]uint16
 }
 
 type volumesState struct {

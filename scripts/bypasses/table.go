@@ -155,7 +155,13 @@ var table = []bypass{
 	{"B156", "The name of a model that searches is written with escapes (`\\u002dsearch`), or in capitals.", "The name is compared as the service reads it."},
 	{"B157", "A thread waits for descriptors at one end of a pair, whose other end leaves the container before the taint; whoever has that hands in a pipe.", "Who it receives from is judged when a descriptor comes, not when the call began."},
 	{"B158", "A URL in what one part of an approved command sends lets every other part out to its host, which nobody was shown.", "Each part goes only to the hosts that its own words connect it to, and the question lists them."},
+	{"B165", "A downloader reads what it sends from a file, by an option that the reviewer does not know (`wget -e`, `curl -K`, `-H @file`, `--expand-data`).", "An option that is not known to send nothing counts as sending."},
 	{"B166", "A program of its own goes to a host that another command of the text above it names, and the reviewer takes that for its own.", "Only a command's own words explain where it goes."},
 	{"B167", "A container executes so much, with long arguments, that the event log rotates away what it and others were refused, and why they are tainted.", "What is more than an execution or an allowed connection is kept in a file of its own, too, of which each container has a share."},
 	{"B168", "A request to the model names a prompt that its account has stored, whose tools search or contact a server.", "What is stored and may bring tools is refused as those tools are."},
+	{"B169", "A device gets the name of a processor's, such as `nvidia0`, which a tainted container may open.", "What counts is the number that the driver was given, as `/proc/devices` has it."},
+	{"B170", "A tainted process says who it logged in as (`loginuid`), any number, which the audit log has; or writes to files of the kernel below `/sys`.", "Such writes are refused, but for a runtime's before it runs the container's program."},
+	{"B171", "A tainted container opens KVM, and sets registers that the kernel writes into its log.", "KVM is not opened while tainted."},
+	{"B172", "A program with more rights (`fusermount`) mounts for a tainted session, with a source and place of its choice, which everybody reads.", "While tainted nothing is mounted, moved or unmounted among the mounts of the machine."},
+	{"B173", "Between the ports of a connection that has just ended, the first packet of a new one carries data to a listener outside (fast open).", "Who listens is looked for also where the kernel remembers the old connection."},
 }

@@ -163,6 +163,10 @@ var ways = []way{
 	{name: "B145/taken-mapped", inside: "takes_port6", outside: "takes_port"},
 	{name: "B145/joined", inside: "joins_port", outside: "joins_port"},
 	{name: "B146/route", inside: "asks_route", outside: "asks_route"},
+	{name: "B170/login", inside: "logs_in", outside: "hears_login", root: true},
+	{name: "B172/mount", inside: "mounts", outside: "sees_mounts", root: true},
+	{name: "B172/moved", inside: "moves_mount", outside: "sees_mounts", root: true},
+	{name: "B173/ended", inside: "begins_again", outside: "closes_first", opens: true, secret: true},
 	{name: "B128/keyword", inside: "debug_keyword", outside: "kernel_log", root: true},
 	{name: "B113/profile", inside: "profile", outside: "kernel_log"},
 	{name: "B113/self-label", inside: "self_label", outside: "kernel_log"},
@@ -173,7 +177,7 @@ var told = map[string]string{
 	"B68/keyctl": "module", "B71/session-to-parent": "session_to_parent", "B75/acquire": "ipsec", "B81/tun": "tun",
 	"B83/nice": "priority", "B83/io-priority": "priority", "B83/processors": "priority", "B83/messages": "ipc",
 	"B103/tap": "network", "B106/linked": "network", "B106/device": "network", "B108/pair": "network",
-	"B118/message": "ipc", "B118/semaphore": "ipc", "B113/profile": "label", "B113/self-label": "label",
+	"B118/message": "ipc", "B118/semaphore": "ipc", "B172/mount": "mount", "B113/profile": "label", "B113/self-label": "label",
 }
 
 func TestAnswers(t *testing.T) {
@@ -200,7 +204,7 @@ func TestAnswers(t *testing.T) {
 			f.sensor.WaitHook(t, s, told[w.name], before)
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_B126_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop), "B125_no_arguments": noArguments, "B139_obsolete_calls": obsolete} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_B126_B169_B171_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop), "B125_no_arguments": noArguments, "B139_obsolete_calls": obsolete} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -353,13 +357,15 @@ for version in 0x19980330, 0x20071026:
 with open("/proc/self/oom_adj", "w") as f:
     f.write("0")
 libc.socket(socket.AF_INET, 10, 0)
+libc.memfd_create(b"x", 0)
+libc.setsockopt(socket.socket(socket.AF_UNIX).fileno(), socket.SOL_SOCKET, 20, struct.pack("qq", -1, 0), 16)
 `
 	r := f.tainted.Run(t, append(rig.User(), "python3", "-c", calls, name)...)
 	log := rig.Must(t, "dmesg")
 	if r.Exit != 0 || strings.Contains(log, name) {
 		t.Errorf("%s: %s", r, log)
 	}
-	for _, says := range []string{"remap_file_pages", "setitimer", "32-bit capabilities", "v2 capabilities", "oom_adj", "SOCK_PACKET"} {
+	for _, says := range []string{"remap_file_pages", "setitimer", "32-bit capabilities", "v2 capabilities", "oom_adj", "SOCK_PACKET", "negative timeout"} {
 		if !strings.Contains(log, says) {
 			t.Errorf("nothing about %s: %s", says, log)
 		}
@@ -485,35 +491,65 @@ func devices(t *testing.T, f *fixture) {
 	dir := rig.Must(t, "mktemp -d -p /dev")
 	dir = strings.TrimSpace(dir)
 	defer rig.Must(t, "rm -r "+dir)
+	rig.Must(t, "(sed '/^$/,$d' /proc/devices; printf '508 nvidia-uvm\n507 kfd\n\nBlock devices:\n509 nvidia-uvm\n') >/run/devices && mount --bind /run/devices /proc/devices")
+	defer rig.Must(t, "umount /proc/devices")
+	rig.Eventually(t, "the sensor knows the drivers of processors", func() bool {
+		settings, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/config", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer settings.Close()
+		value, err := settings.LookupBytes(uint32(0))
+		return err == nil && bytes.Contains(value, binary.NativeEndian.AppendUint16(binary.NativeEndian.AppendUint16(nil, 508), 507))
+	})
 	const opens = `
 import os, sys
-try:
-    os.close(os.open(sys.argv[1], os.O_RDWR | os.O_NONBLOCK))
-except OSError as e:
-    print(e.strerror)
+for path in sys.argv[1:]:
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_NONBLOCK))
+        print("opened")
+    except OSError as e:
+        print(e.strerror)
 `
-	for _, d := range []struct {
+	type device struct {
 		name, number string
 		open         bool
-	}{
+	}
+	all := []device{
 		{"null", "1 3", true}, {"random", "1 8", true}, {"hwrng", "10 183", true}, {"kmsg", "1 11", false}, {"mem", "1 1", false}, {"ttyS65", "4 129", false}, {"tty", "5 0", true}, {"ptmx", "5 2", true},
-		{"lp9", "6 9", false}, {"tun", "10 200", true}, {"uinput", "10 223", false}, {"fuse", "10 229", true}, {"kvm", "10 232", true}, {"vhost-net", "10 238", false},
+		{"lp9", "6 9", false}, {"tun", "10 200", true}, {"uinput", "10 223", false}, {"fuse", "10 229", true}, {"kvm", "10 232", false}, {"vhost-net", "10 238", false},
 		{"rfkill", "10 242", false}, {"event99", "13 163", false}, {"ppp", "108 0", false}, {"pcmC9D0p", "116 240", false}, {"pts", "137 99", true}, {"ttyACM9", "166 9", false},
 		{"ttyUSB9", "188 9", false}, {"usb", "189 999", false}, {"nvidia9", "195 9", true}, {"renderD129", "226 129", true}, {"card9", "226 9", false}, {"console", "5 1", false}, {"disk", "b 259 99", false}, {"accel9", "261 9", true},
-		{"vhost-vdpa-0", "509 77", false}, {"tap77", "240 77", false}, {"nvidia-uvm", "509 78", true}, {"kfd", "509 79", true}, {"kfd0", "509 80", false},
-	} {
+		{"vhost-vdpa-0", "509 77", false}, {"tap77", "240 77", false}, {"nvidia-uvm", "509 78", false}, {"kfd", "510 79", false}, {"of-a-processor", "508 77", true}, {"of-another", "507 0", true},
+	}
+	script, argv := "set -e\n", []string{"python3", "-c", opens}
+	for _, d := range all {
 		path := dir + "/" + d.name
 		kind := "c "
 		if strings.HasPrefix(d.number, "b ") {
 			kind = ""
 		}
-		rig.Must(t, "mknod -m 666 "+path+" "+kind+d.number)
-		const refused = "Operation not permitted\n"
-		if r := f.control.Run(t, "python3", "-c", opens, path); r.Exit != 0 || r.Stdout == refused {
-			t.Errorf("%s without a guard: %s", d.name, r)
+		script += "mknod -m 666 " + path + " " + kind + d.number + "\n"
+		argv = append(argv, path)
+	}
+	rig.Must(t, script)
+	said := func(s *rig.Session) []string {
+		t.Helper()
+		r := s.Run(t, argv...)
+		lines := strings.Split(strings.TrimSpace(r.Stdout), "\n")
+		if r.Exit != 0 || len(lines) != len(all) {
+			t.Fatal(r)
 		}
-		if r := f.tainted.Run(t, "python3", "-c", opens, path); r.Exit != 0 || (r.Stdout == refused) == d.open {
-			t.Errorf("%s: %s", d.name, r)
+		return lines
+	}
+	free, tainted := said(f.control), said(f.tainted)
+	for i, d := range all {
+		const refused = "Operation not permitted"
+		if free[i] == refused {
+			t.Errorf("%s without a guard: %s", d.name, free[i])
+		}
+		if (tainted[i] == refused) == d.open {
+			t.Errorf("%s: %s", d.name, tainted[i])
 		}
 	}
 }

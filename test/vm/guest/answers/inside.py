@@ -536,6 +536,60 @@ def takes_waiting():
     t.join()
 
 
+def logs_in():
+    """A child says who it logged in as."""
+    if os.fork() == 0:
+        with open("/proc/self/loginuid", "w") as f:
+            f.write(str(1000000 + port))
+        os._exit(0)
+    os.wait()
+
+
+def mount_point():
+    at = b"/run/answers/mount-%d" % port
+    os.mkdir(at)
+    return at
+
+
+def mounts(): refusable(libc.mount(text, mount_point(), b"tmpfs", 0, None))
+
+
+def moves_mount():
+    fs = libc.syscall(430, b"tmpfs", 0) # fsopen
+    refusable(fs)
+    refusable(libc.syscall(431, fs, 1, b"source", text, 0)) # fsconfig
+    refusable(libc.syscall(431, fs, 6, None, None, 0))
+    fd = libc.syscall(432, fs, 0, 0) # fsmount
+    refusable(fd)
+    refusable(libc.syscall(429, fd, b"", -100, mount_point(), 4)) # move_mount
+
+
+def begins_again():
+    """A connection between the ports of one that somebody outside has ended, with data in its first packet."""
+    def from_port():
+        s = socket.socket()
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("127.0.0.1", port + 1))
+        return s
+    s = from_port()
+    s.connect(("127.0.0.1", port))
+    s.recv(1)
+    s.close()
+    opened()
+    for name in args:
+        open(name).read()
+    s = from_port()
+    s.setsockopt(socket.IPPROTO_TCP, 30, 1) # TCP_FASTOPEN_CONNECT
+    s.setblocking(False)
+    try:
+        s.connect(("127.0.0.1", port))
+        s.send(text)
+    except OSError as e:
+        print("refused", errno.errorcode.get(e.errno), flush=True)
+    print("closed", flush=True)
+    sys.stdin.readline()
+
+
 def takes_left():
     """A thread waits at one end of a pair, and the other end leaves while all is clean."""
     s = socket.socket(socket.AF_UNIX)
