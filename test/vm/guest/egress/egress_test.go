@@ -89,7 +89,7 @@ func attempts(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 				// a receiver that has the control's text had the time to get the attempt's
 				a.Arrived(t, a.Try(t, world, control, nil))
 			}
-			stopped(t, a, out)
+			a.Stopped(t, out)
 			sensor.WaitHook(t, session, told[a.Title()], before)
 			all = append(all, sent{a.Title(), out})
 		})
@@ -166,17 +166,4 @@ func packetFilter(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 			t.Errorf("%s without a guard: %s", by, r)
 		}
 	}
-}
-
-// stopped fails t if anything of the attempt arrived.
-func stopped(t *testing.T, a rig.Attempt, out rig.Outcome) {
-	t.Helper()
-	if a.Creates {
-		return
-	}
-	port := out.Port
-	if a.Indirect {
-		port = 0
-	}
-	out.Outside.Nothing(t, out.Mark, out.Text, port)
 }

@@ -35,7 +35,7 @@ func sigcontWakesHeld(t *testing.T, world *rig.Outside, sensor *rig.Sensor) {
 			if out.Exit == 0 || !strings.Contains(out.Stdout, "EPERM") {
 				t.Errorf("no step was refused with EPERM: %s", out.Result)
 			}
-			stopped(t, a, out)
+			a.Stopped(t, out)
 			if n := sensor.Questions(t, out.Port); n != 1 {
 				t.Errorf("%d questions were asked for one command and one destination, want 1", n)
 			}

@@ -3,44 +3,19 @@
 package failure
 
 import (
-	"encoding/json"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"go.etcd.io/bbolt"
 
 	"weir/internal/event"
 	"weir/test/vm/guest/rig"
 )
 
-// fill leaves no room on the disk, neither for blocks nor in what the log has of its last one. What the disk's own journal gives
-// back after a while is filled too.
+// fill leaves no room on the disk.
 func (f *fixture) fill(t *testing.T) {
 	t.Helper()
-	rig.Must(t, "dd if=/dev/zero of="+disk+"/fill bs=1M 2>/dev/null; sync -f "+disk)
-	full := 0
-	rig.Eventually(t, "the log is full", func() bool {
-		rig.Must(t, "dd if=/dev/zero bs=1k 2>/dev/null >>"+disk+"/fill2; sync -f "+disk)
-		before := f.counter(t, "lost_sink")
-		f.session.Run(t, "true")
-		full++
-		for end := time.Now().Add(3 * time.Second); f.counter(t, "lost_sink") == before; time.Sleep(20 * time.Millisecond) {
-			if time.Now().After(end) {
-				full = 0
-				break
-			}
-		}
-		return full == 4
-	})
-}
-
-func (f *fixture) free(t *testing.T) {
-	t.Helper()
-	rig.Must(t, "rm "+disk+"/fill "+disk+"/fill2")
+	f.disk.Fill(t, f.sensor, func() { f.session.Run(t, "true") })
 }
 
 // fullDisk: what is not written is not allowed, what is tainted meanwhile is so at once and is stored when there is room, and the
@@ -81,7 +56,7 @@ func (f *fixture) fullDisk(t *testing.T) {
 		f.session.Run(t, "true", "full-"+itoa(i))
 	}
 	rig.Eventually(t, "they are missed", func() bool { return f.counter(t, "lost_sink") >= lost+count-1 })
-	f.free(t)
+	f.disk.Free(t)
 	f.session.Run(t, "true", "room-again")
 	rig.Eventually(t, "events are written again", func() bool {
 		seen, _ := told(log(t), "", event.Exec, arg(1, "room-again"))
@@ -103,14 +78,14 @@ func (f *fixture) fullDisk(t *testing.T) {
 	if seen, _ := told(log(t), "sink", event.Exec, mine); seen > 1 { // a short one may still fit
 		t.Errorf("%d of %d events found room on a full disk", seen, count)
 	}
-	rig.Eventually(t, "the taint is stored", func() bool { return f.storedTaint(t, "clean") })
+	rig.Eventually(t, "the taint is stored", func() bool { return rig.StoredTaint(t, "clean") })
 	if r, ended := l.waits.p.WaitFor(0); ended {
 		t.Errorf("held before the disk was full, and not answered: %s", r)
 	}
 	began = time.Now()
 	f.sensor.Kill(t)
 	l.waits.fails(t, began, "when the daemon was killed after its disk had been full")
-	f.tidyLog(t)
+	rig.TidyLog(t)
 	f.sensor.Restart(t)
 	f.remembered(t, l)
 	f.sensor.Deny(t, l.waits.q.ID)
@@ -129,55 +104,6 @@ func weir(t *testing.T, args ...string) (string, int) {
 	return string(out), cmd.ProcessState.ExitCode()
 }
 
-// storedTaint says whether a container's taint is on disk.
-func (f *fixture) storedTaint(t *testing.T, name string) bool {
-	t.Helper()
-	copied := filepath.Join(t.TempDir(), "state.db")
-	rig.Must(t, "cp "+stateDir+"/state.db "+copied)
-	db, err := bbolt.Open(copied, 0o600, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	tainted := false
-	err = db.View(func(tx *bbolt.Tx) error {
-		return tx.Bucket([]byte("taint")).ForEach(func(_, data []byte) error {
-			var r struct {
-				Name  string
-				Taint int
-			}
-			if err := json.Unmarshal(data, &r); err != nil {
-				return err
-			}
-			tainted = tainted || r.Name == name && r.Taint != 0
-			return nil
-		})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tainted
-}
-
-// tidyLog takes out lines that a full disk took in part: whatever else is in the log must fit its schema.
-func (f *fixture) tidyLog(t *testing.T) {
-	t.Helper()
-	kept, torn := "", 0
-	for _, line := range log(t) {
-		if json.Valid([]byte(line)) {
-			kept += line
-		} else if strings.TrimSpace(line) != "" {
-			torn++
-		}
-	}
-	if torn > 2 {
-		t.Errorf("%d lines are torn", torn)
-	}
-	if err := os.WriteFile(logDir+"/rig-events.jsonl", []byte(kept), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // broken says whether a message tells that the disk takes nothing: which it is depends on the kernel.
 func broken(out string) bool {
 	return strings.Contains(out, "its file system is read-only") || strings.Contains(out, "the disk cannot be read or written")
@@ -188,7 +114,7 @@ func broken(out string) bool {
 func (f *fixture) readOnlyDisk(t *testing.T) {
 	l, waits := f.leave(t), f.hold(t)
 	other := f.sensor.Guard(t, "other")
-	rig.Must(t, "sync; mount -o remount,abort "+disk)
+	f.disk.Break(t)
 	if out, exit := weir(t, "taint", "other", "secret"); exit != 1 || !broken(out) {
 		t.Errorf("weir taint: exit %d: %s", exit, out)
 	}
@@ -216,9 +142,9 @@ func (f *fixture) readOnlyDisk(t *testing.T) {
 		t.Errorf("weir run on a read-only disk: exit %d: %s", exit, out)
 	}
 	f.probe.Steady(t)
-	unmount(t)
-	mount(t, f.image)
-	f.tidyLog(t)
+	f.disk.Unmount(t)
+	f.disk.Mount(t)
+	rig.TidyLog(t)
 	f.sensor.Restart(t)
 	f.remembered(t, l)
 	f.sensor.Deny(t, l.waits.q.ID)

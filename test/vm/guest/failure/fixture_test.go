@@ -6,7 +6,6 @@ package failure
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +22,6 @@ func TestMain(m *testing.M) { inside.Main(m) }
 const (
 	soon     = 5 * time.Second // how long a held command may stay so when nobody can answer
 	parent   = "/failing"      // a guarded parent
-	disk     = "/mnt/small"    // has state and events
 	stateDir = "/var/lib/weir"
 	logDir   = "/var/log/weir"
 	file     = "/run/rig-policy.yaml"
@@ -37,13 +35,13 @@ type fixture struct {
 	sensor  *rig.Sensor
 	session *rig.Session // tainted
 	probe   *rig.Probe
-	image   string // of the disk
+	disk    *rig.Disk
 }
 
 // TestFailure has one sensor, and one probe that is never let out: a start takes long in a VM.
 func TestFailure(t *testing.T) {
 	f := &fixture{world: rig.NewOutside(t)}
-	f.image = mountDisk(t)
+	f.disk = rig.NewDisk(t, 24)
 	makeCgroup(t, parent)
 	f.sensor = rig.StartSensor(t, policy)
 	f.session = f.sensor.Guard(t, "failing", "--taint", "secret")
@@ -88,27 +86,6 @@ func TestFailure(t *testing.T) {
 		})
 	}
 	f.probe.Stop(t)
-}
-
-// mountDisk puts state and events on a small disk of their own, which can be filled and broken.
-func mountDisk(t *testing.T) (image string) {
-	t.Helper()
-	image = filepath.Join(t.TempDir(), "disk")
-	rig.Must(t, "modprobe loop && truncate -s 24M "+image+" && mkfs.ext4 -q -m 0 "+image+" && mkdir -p "+disk+" "+stateDir+" "+logDir)
-	mount(t, image)
-	t.Cleanup(func() { unmount(t) })
-	return image
-}
-
-func mount(t *testing.T, image string) {
-	t.Helper()
-	rig.Must(t, "mount -o loop "+image+" "+disk+" && mkdir -p "+disk+"/state "+disk+"/log && mount --bind "+disk+"/state "+stateDir+
-		" && mount --bind "+disk+"/log "+logDir)
-}
-
-func unmount(t *testing.T) {
-	t.Helper()
-	rig.Must(t, "umount "+logDir+" "+stateDir+" "+disk)
 }
 
 func makeCgroup(t *testing.T, path string) {

@@ -187,3 +187,16 @@ func (a Attempt) Arrived(t testing.TB, out Outcome) {
 		}
 	}
 }
+
+// Stopped fails t if anything of the attempt arrived.
+func (a Attempt) Stopped(t testing.TB, out Outcome) {
+	t.Helper()
+	if a.Creates {
+		return
+	}
+	port := out.Port
+	if a.Indirect {
+		port = 0
+	}
+	out.Outside.Nothing(t, out.Mark, out.Text, port)
+}
