@@ -5,7 +5,7 @@ GO ?= go
 # As the programs are built: what tests and VMs share is compiled once.
 export CGO_ENABLED = 0
 
-.PHONY: all go build test ready unit units screens browser vm images agents clients bypasses failures load model lint generate chart corpus shells long fuzz demo bench release release-test clean distclean
+.PHONY: all go build test ready unit units screens browser vm images agents clients bypasses failures load soak model lint generate chart corpus shells long fuzz demo bench release release-test clean distclean
 
 all: build
 
@@ -25,7 +25,7 @@ build: go ## bin/weir, bin/weir-hook for containers, and bin/weir-fleet for peop
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-fleet ./cmd/fleet
 
-test: ready ## unit and VM tests: all on the newest kernel, the first of each way out on the older; but for what make clients, make failures and make load run
+test: ready ## unit and VM tests: all on the newest kernel, the first of each way out on the older; but for what make clients, make failures, make load and make soak run
 	$(GO) test -timeout 90m ./...
 
 ready: go images shells agents units screens browser ## what the tests need
@@ -82,6 +82,9 @@ failures: images agents ## what breaks: kill -9, memory, disks, clocks, pins, up
 
 load: images ## failures that take long, and 200 cgroups, 2,000 grants and 10,000 held commands, and what they leave behind
 	VMTEST_LOAD=200,2000,10000 VMTEST_KERNELS=6.12 $(GO) test -count=1 -v -timeout 150m ./test/vm -run 'TestVM/6.12/(failure|load|containers)'
+
+soak: go vm ## random operations and ways out for SOAK (10m), each byte that arrives explained by the model in test/model; SEED=N repeats a sequence, KERNEL=6.1 is the older
+	VMTEST_SOAK=$(or $(SOAK),10m),$(or $(SEED),0) VMTEST_KERNELS=$(or $(KERNEL),6.12) $(GO) test -count=1 -v -timeout 180m ./test/vm -run 'TestVM/[^/]*/soak'
 
 model: go ## the daemon's books against the model of the rules in test/model, for an hour or so; SEED=N RUNS=1 repeats a sequence
 	$(GO) test -count=1 -timeout 180m ./internal/daemon -run '^TestModel$$' -model.seed $(or $(SEED),0) -model.runs $(or $(RUNS),5000)

@@ -534,6 +534,9 @@ func (q *Question) Gone() bool {
 	return q.ask.Held && !slices.ContainsFunc(q.waiting, func(a *Ask) bool { return a.Held })
 }
 
+// Askers is how many processes have asked it.
+func (q *Question) Askers() int { return len(q.asking) }
+
 // end gives a pending question its end. Of those who wait one has an approval; the others are asked about again.
 func (w *World) end(q *Question, s State, reason string) {
 	q.State, q.until = s, w.Now+w.ClaimFor
@@ -675,6 +678,9 @@ func (w *World) last(q *Question, r Reply, chain []*Process) bool {
 
 // Question is what it answered.
 func (l *Lasting) Question() *Question { return l.q }
+
+// Keeps says whether new taint does not end it.
+func (l *Lasting) Keeps() bool { return l.keeps }
 
 // covers says whether a is what the person said yes to.
 func (l *Lasting) covers(a *Ask) bool {

@@ -101,7 +101,7 @@ func (h *Host) RunGroup(t *testing.T, k Kernel, newest bool, g Group, bin string
 		Kernel: k, Root: g.Root, Systemd: g.Systemd, CPUs: g.CPUs, MemMiB: g.MemMiB, Args: args, Out: out,
 		Timeout: g.Timeout + 30*time.Second, // the binary's own limit comes first: it prints all goroutines
 		Env: []string{
-			"WEIR_KERNEL=" + k.Version, "WEIR_ASKED=" + asked, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_FAILURE=" + os.Getenv(failureEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),
+			"WEIR_KERNEL=" + k.Version, "WEIR_ASKED=" + asked, "WEIR_LOAD=" + os.Getenv(loadEnv), "WEIR_FAILURE=" + os.Getenv(failureEnv), "WEIR_SOAK=" + os.Getenv(soakEnv), "WEIR_UPDATE=" + os.Getenv(updateEnv), "WEIR_CLIENTS=" + os.Getenv(clientsEnv),
 			"PATH=" + GuestBin + ":" + GuestBin + "/attack:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
 		},
 		Dir:    dir,
@@ -144,6 +144,9 @@ const clientsEnv = "VMTEST_CLIENTS"
 
 // loadEnv has the numbers of cgroups, grants and held commands for the group load; with it the group failure does more too. See make load.
 const loadEnv = "VMTEST_LOAD"
+
+// soakEnv is how long the group soak goes on, and its seed, 0 for any: 10m,0. See make soak.
+const soakEnv = "VMTEST_SOAK"
 
 // debsEnv is an absolute directory with packages; with it the group deb runs. See make release-test.
 const debsEnv = "VMTEST_DEBS"

@@ -39,6 +39,7 @@ var groups = map[string]Group{
 		"|F01_G16_G24_narrow|F01_G7_passed_by_the_reviewer|F01_F02_scope|F01_F02_scope_of_many|F01_G24_children_ask|F05_orphans_wait|B51_escapes" +
 		"|F01_B15_B30_G16_an_approval_is_for_one|F05_nobody_sees_it|G15_interactive_shell|B27_.*|modes.*|B32_policy_of_a_session_that_is_gone|B95_floods_leave_room|B97_listed_no_more|F05_B38_signals|B38_storm|B36_B37_orphan_of_a_command_that_ended_meanwhile|G16_programs)$" +
 		"|^TestSession$/^B30_B37_B38_siblings$/^comes_.*|^TestSession$/^B96_left_in_a_message$/^restart$"},
+	"soak":    {Timeout: 3 * time.Hour, MemMiB: 2048, Takes: 1000},
 	"sources": {Takes: 200, Long: "^(TestWithoutSensor|TestVolumesWithoutSensor)$"},
 	"systemd": {Root: "containers", Systemd: true, Once: true, Long: "^TestSystemd$/^(watchdog|B32_killed_for_good)$"},
 }
@@ -52,6 +53,7 @@ var needs = map[string][]string{
 	"failure": {failureEnv, loadEnv},
 	"fleet":   {failureEnv},
 	"load":    {loadEnv},
+	"soak":    {soakEnv},
 }
 
 // programs are those that one group alone needs, and their packages.

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"weir/test/vm/wire"
 )
 
 // The addresses of the link to the world.
@@ -269,4 +271,11 @@ func (o *Outside) Report(t testing.TB, mark Marks, port int) {
 			t.Logf("arrived: %+v", a)
 		}
 	}
+}
+
+// Since is all that has arrived in the world and here since the mark, and the mark of now.
+func (o *Outside) Since(t testing.TB, mark Marks) ([]wire.Arrival, Marks) {
+	t.Helper()
+	now := o.Mark(t)
+	return append(o.World.since(mark.world)[:now.world-mark.world:now.world-mark.world], o.Here.since(mark.here)[:now.here-mark.here]...), now
 }
