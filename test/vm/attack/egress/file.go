@@ -13,11 +13,12 @@ import (
 
 const most = 4096 // of a file's text
 
-// fileAttempts read a file and send what is in it over a socket that was connected before (G2).
+// fileAttempts read a file, by the means of -by, and send what is in it over a socket that was connected before (G2); with -write they
+// put the text there (B34).
 func fileAttempts() map[string]attempt {
 	all := map[string]attempt{"file-take": takeFile, "file-give": giveFile, "file-run": runFile, "file-sendfile": sendFile}
 	for name, open := range map[string]func(*call) (int, error){
-		"file": plainOpen, "file-opath": reopen, "file-procroot": procRoot, "file-handle": byHandle, "file-mapped": mapFiles,
+		"file": plainOpen, "file-openat2": openat2, "file-opath": reopen, "file-procroot": procRoot, "file-handle": byHandle, "file-mapped": mapFiles,
 	} {
 		all[name] = func(c *call) error { return tellFile(c, open) }
 	}
@@ -26,6 +27,13 @@ func fileAttempts() map[string]attempt {
 
 // tellFile connects, opens, reads and sends: nothing is between the last two.
 func tellFile(c *call, open func(*call) (int, error)) error {
+	if c.write {
+		fd, err := open(c)
+		if err != nil {
+			return err
+		}
+		return c.send(fd)
+	}
 	socket, err := datagrams(c)
 	if err != nil {
 		return err
@@ -40,13 +48,38 @@ func tellFile(c *call, open func(*call) (int, error)) error {
 // tell sends what is in a file.
 func tell(c *call, socket, fd int) error {
 	text := make([]byte, most)
-	n, err := unix.Pread(fd, text, 0)
+	n, err := c.read(fd, text)
 	if err != nil {
 		return step("read", err)
 	}
 	c.say = text[:n]
 	_, err = unix.Write(socket, c.say)
 	return step("write", err)
+}
+
+// read takes what is in a file by the means of -by.
+func (c *call) read(fd int, text []byte) (int, error) {
+	switch c.by {
+	case "write":
+		return unix.Pread(fd, text, 0)
+	case "mmap":
+		var stat unix.Stat_t
+		if err := unix.Fstat(fd, &stat); err != nil {
+			return 0, err
+		}
+		m, err := unix.Mmap(fd, 0, int(stat.Size), unix.PROT_READ, unix.MAP_SHARED)
+		return copy(text, m), err
+	case "splice":
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			return 0, err
+		}
+		if _, err := unix.Splice(fd, nil, p[1], nil, len(text), 0); err != nil {
+			return 0, err
+		}
+		return unix.Read(p[0], text)
+	}
+	return 0, fmt.Errorf("-by %s: want write, mmap or splice", c.by)
 }
 
 func datagrams(c *call) (int, error) {
@@ -69,11 +102,28 @@ func datagrams(c *call) (int, error) {
 }
 
 func openAt(path string, flags int) (int, error) {
-	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0)
+	fd, err := unix.Open(path, flags|unix.O_CLOEXEC, 0o600)
 	return fd, step("open", err)
 }
 
-func plainOpen(c *call) (int, error) { return openAt(c.path, unix.O_RDONLY) }
+// flags are those to open with.
+func (c *call) flags() int {
+	if c.write {
+		return unix.O_RDWR | unix.O_CREAT
+	}
+	return unix.O_RDONLY
+}
+
+func plainOpen(c *call) (int, error) { return openAt(c.path, c.flags()) }
+
+func openat2(c *call) (int, error) {
+	how := unix.OpenHow{Flags: uint64(c.flags())}
+	if c.write {
+		how.Mode = 0o600
+	}
+	fd, err := unix.Openat2(unix.AT_FDCWD, c.path, &how)
+	return fd, step("openat2", err)
+}
 
 // reopen opens by what reads nothing, and then that.
 func reopen(c *call) (int, error) {

@@ -39,6 +39,7 @@ type call struct {
 	full   bool
 	listen bool
 	sqpoll bool
+	write  bool
 	pid    int
 	fd     int
 	use    int
@@ -79,6 +80,7 @@ func run(args []string, in io.Reader, out, errs io.Writer) int {
 	f.StringVar(&c.then, "then", "tcp", "attempt to make afterwards")
 	f.BoolVar(&c.listen, "listen", false, "wait for the other side to connect")
 	f.BoolVar(&c.sqpoll, "sqpoll", false, "let a kernel thread submit")
+	f.BoolVar(&c.write, "write", false, "put the text into the file at -path")
 	f.IntVar(&c.pid, "pid", 0, "process to use")
 	f.IntVar(&c.fd, "fd", 3, "descriptor to use")
 	f.IntVar(&c.use, "use", -1, "use this descriptor instead of a new socket")

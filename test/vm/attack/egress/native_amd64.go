@@ -18,6 +18,7 @@ func nativeAttempts() map[string]attempt {
 		"type-high":    func(c *call) error { return typeText(c, highIoctl) },
 		"twin":         twin,
 		"file-uring":   func(c *call) error { return tellFile(c, uringFile) },
+		"file-fixed":   fixedFile,
 		"uring-tcp":    uringTCP,
 		"uring-udp":    uringUDP,
 		"uring-sendto": uringSendto,

@@ -15,6 +15,8 @@ const (
 	uringConnect = 16
 	uringSend    = 26
 	uringOpenAt  = 18
+	uringRead    = 22
+	uringWrite   = 23
 	uringSplice  = 30
 	uringOpen    = 45
 
@@ -22,6 +24,9 @@ const (
 	uringGetevents  = 1 << 0
 	uringWakeup     = 1 << 1
 	uringNeedWakeup = 1 << 0
+	uringFixed      = 1 << 0 // fd is a place in the ring's own table
+
+	uringRegisterFiles = 2
 
 	uringOffsetSQEs = 0x10000000
 )
@@ -48,7 +53,7 @@ type uringSQE struct {
 	userData      uint64
 	bufIndex      uint16
 	personality   uint16
-	addrLen       uint16 // of a datagram's destination; or what is spliced from
+	addrLen       uint16 // of a datagram's destination; or what is spliced from; or a place in the ring's own table, from 1 on
 	_             uint16
 	_             [2]uint64
 }
@@ -268,8 +273,47 @@ func uringFile(c *call) (int, error) {
 	if err != nil {
 		return -1, err
 	}
+	return r.openFile(c, 0)
+}
+
+// openFile opens the file at -path; place: in the ring's own table, from 1 on, or 0: as a descriptor.
+func (r *uring) openFile(c *call, place uint16) (int, error) {
 	path := append([]byte(c.path), 0)
-	fd, err := r.do("open", uringSQE{opcode: uringOpenAt, fd: unix.AT_FDCWD, addr: pointer(path), opFlags: unix.O_RDONLY | unix.O_CLOEXEC})
+	fd, err := r.do("open", uringSQE{opcode: uringOpenAt, fd: unix.AT_FDCWD, addr: pointer(path), len: 0o600, opFlags: uint32(c.flags()), addrLen: place})
 	runtime.KeepAlive(path)
 	return fd, err
+}
+
+// fixedFile has the file in the ring alone, and reads or writes it there: no descriptor is ever of it.
+func fixedFile(c *call) error {
+	r, err := newUring(&call{})
+	if err != nil {
+		return err
+	}
+	none := [1]int32{-1}
+	if _, _, errno := unix.Syscall6(unix.SYS_IO_URING_REGISTER, uintptr(r.fd), uringRegisterFiles, uintptr(unsafe.Pointer(&none)), 1, 0, 0); errno != 0 {
+		return failure("io_uring_register", errno)
+	}
+	if _, err := r.openFile(c, 1); err != nil {
+		return err
+	}
+	io, text := uringSQE{opcode: uringWrite, flags: uringFixed}, c.say
+	socket := -1
+	if !c.write {
+		if socket, err = datagrams(c); err != nil {
+			return err
+		}
+		io.opcode, text = uringRead, make([]byte, most)
+	}
+	if err := c.done("open"); err != nil {
+		return err
+	}
+	io.addr, io.len = pointer(text), uint32(len(text))
+	n, err := r.do("read or write", io)
+	runtime.KeepAlive(text)
+	if err != nil || c.write {
+		return err
+	}
+	_, err = unix.Write(socket, text[:n])
+	return step("write", err)
 }

@@ -37,7 +37,7 @@ type passing struct {
 const python = "python3 -c 'import os,sys,mmap,fcntl\nT=b\"TEXT\"\n"
 
 func passings() []passing {
-	const plain, cat = "printf TEXT >F", "cat F | SEND"
+	const plain, cat, file = "printf TEXT >F", "cat F | SEND", bin + "egress file"
 	return []passing{
 		{name: "open", write: plain, read: cat},
 		{name: "append", prepare: ": >F", write: "printf TEXT >>F", read: cat},
@@ -68,14 +68,32 @@ func passings() []passing {
 		{name: "xattr", open: ": >F", write: python + "os.setxattr(\"F\",\"user.x\",T)'", read: python + "os.write(1,os.getxattr(\"F\",\"user.x\"))' | SEND"},
 		{name: "copy_file_range", prepare: "printf TEXT >Sx", write: python + "a=os.open(\"Sx\",0);b=os.open(\"F\",66);os.copy_file_range(a,b,99)'", read: cat},
 		{name: "sendfile", prepare: "printf TEXT >Sx", write: python + "a=os.open(\"Sx\",0);b=os.open(\"F\",66);os.sendfile(b,a,0,99)'", read: cat},
+		{name: "openat2", write: file + "-openat2 -write -path F -say TEXT", read: cat},
+		{name: "splice", write: file + " -write -by splice -path F -say TEXT", read: cat},
+		{name: "vmsplice", write: file + " -write -by vmsplice -path F -say TEXT", read: cat},
+		{name: "uring", write: file + "-uring -write -by uring -path F -say TEXT", read: cat},
+		{name: "uring-polled", write: file + "-uring -sqpoll -write -path F -say TEXT", read: cat},
+		{name: "fixed-file-of-before", prepare: "coproc P { " + file + "-fixed -write -wait open -path F -say TEXT; }; read -u ${P[0]} x", write: "echo >&${P[1]}; read -u ${P[0]} x", read: cat},
+		{name: "unnamed", write: python + "f=os.open(\"V\",0o20200002,0o600); os.write(f,T); os.link(\"/proc/self/fd/%d\"%f,\"F\",src_dir_fd=0)'", read: cat},
+		{name: "executed", prepare: python + "import struct; p=struct.pack; n=len(T)\nc=b\"\\xb8\\1\\0\\0\\0\\xbf\\1\\0\\0\\0\\x48\\x8d\\x35\\x10\\0\\0\\0\\xba\"+p(\"<I\",n)+b\"\\x0f\\5\\xb8\\x3c\\0\\0\\0\\x31\\xff\\x0f\\5\"+T\n" +
+			"open(\"Sx\",\"wb\").write(b\"\\x7f\\x45\\x4c\\x46\\2\\1\\1\"+bytes(9)+p(\"<HHIQQQIHHHHHH\",2,62,1,0x400078,64,0,0,64,56,1,0,0,0)+p(\"<IIQQQQQQ\",1,5,0,0x400000,0x400000,120+len(c),120+len(c),4096)+c)'",
+			write: "cp Sx F; chmod 711 F", read: "F | SEND"},
 		{name: "reader-of-before", prepare: "", open: ": >F; exec 3<F", write: plain, read: "cat <&3 | SEND"},
 		{name: "reader-mapped-before", open: ": >F; truncate -s 4096 F; coproc P { " + python + "f=open(\"F\",\"r+b\"); m=mmap.mmap(f.fileno(),4096); f.close(); print(\"mapped\",flush=True)\nsys.stdin.readline(); os.write(1,m[:].rstrip(bytes(1))+b\"\\n\")'; }; read -u ${P[0]} x",
 			write: python + "f=open(\"F\",\"r+b\"); f.write(T)'", read: "echo >&${P[1]}; read -u ${P[0]} x; printf $x | SEND"},
 		{name: "reader-cd-before", open: "cd V", write: plain, read: "cat f | SEND"},
-		{name: "reader-uring", write: plain, read: bin + "egress file-uring -path F -to DEST"},
-		{name: "reader-opath", write: plain, read: bin + "egress file-opath -path F -to DEST"},
-		{name: "reader-handle", write: plain, read: bin + "egress file-handle -path F -to DEST"},
-		{name: "reader-sendfile", write: plain, read: bin + "egress file-sendfile -path F -to DEST"},
+		{name: "reader-openat2", write: plain, read: file + "-openat2 -path F -to DEST"},
+		{name: "reader-mmap", write: plain, read: file + " -by mmap -path F -to DEST"},
+		{name: "reader-splice", write: plain, read: file + " -by splice -path F -to DEST"},
+		{name: "reader-copy_file_range", write: plain, read: python + "a=os.open(\"F\",0);b=os.open(\"Sx\",66);os.copy_file_range(a,b,99)'; cat Sx | SEND"},
+		{name: "reader-link", write: plain, read: "ln F Sx; cat Sx | SEND"},
+		{name: "reader-rename", write: plain, read: "mv F Sx; cat Sx | SEND"},
+		{name: "reader-uring-polled", write: plain, read: file + "-uring -sqpoll -path F -to DEST"},
+		{name: "reader-fixed-file-of-before", open: ": >F; coproc P { " + file + "-fixed -wait open -path F -to DEST; }; read -u ${P[0]} x", write: plain, read: "echo >&${P[1]}; read -u ${P[0]} x"},
+		{name: "reader-uring", write: plain, read: file + "-uring -path F -to DEST"},
+		{name: "reader-opath", write: plain, read: file + "-opath -path F -to DEST"},
+		{name: "reader-handle", write: plain, read: file + "-handle -path F -to DEST"},
+		{name: "reader-sendfile", write: plain, read: file + "-sendfile -path F -to DEST"},
 		{name: "reader-bind", open: "mkdir -p Sat; mount --bind V Sat", write: plain, read: "cat Sat/f | SEND; umount Sat"},
 		{name: "reader-overlay", open: "mkdir -p Sat", write: plain, read: "mount -t overlay -o lowerdir=V:/srv/plain overlay Sat; cat Sat/f | SEND; umount Sat"},
 		{name: "writer-overlay", prepare: "mkdir -p Sat V/up V/work Slow; mount -t overlay -o lowerdir=Slow,upperdir=V/up,workdir=V/work overlay Sat", write: "printf TEXT >Sat/f; umount Sat", read: "cat V/up/f | SEND"},
@@ -171,11 +189,15 @@ func TestVolumes(t *testing.T) {
 			a.Close()
 			b.Close()
 			f.gone(t, "writer", "reader")
+			if !p.none { // or there would be too many
+				f.sensor.Must(t, "untaint", "--path", dir, "secret", "--why", "it is over")
+			}
 		})
 	}
 	t.Run("B34_chain", f.chain)
 	t.Run("B34_race", f.race)
 	t.Run("B34_by_name", f.byName)
+	t.Run("B34_reboot", f.reboot)
 	t.Run("B136_within", f.within)
 	t.Run("B127_begins_later", f.beginsLater)
 }
@@ -380,4 +402,24 @@ func (f *fixture) byName(t *testing.T) {
 	for _, s := range []*rig.Session{old, s, w} {
 		s.Close()
 	}
+}
+
+// reboot: a directory keeps its taint when nothing is left in the kernel.
+func (f *fixture) reboot(t *testing.T) {
+	const dir = "/srv/rebooted"
+	write(t, dir+"/f", "text")
+	t.Chdir("/")
+	f.sensor.Must(t, "taint", "--path", dir, "secret", "--why", "a test")
+	f.sensor.Stop(t)
+	rig.Must(t, "weir detach --force; ! test -e /sys/fs/bpf/weir/volumes")
+	f.sensor.Restart(t)
+	s := f.sensor.Guard(t, "rebooted")
+	s.Run(t, "cat", dir+"/f")
+	if !f.tainted(t, "rebooted") {
+		t.Error("who has read there is not tainted")
+	}
+	if why := f.sensor.Must(t, "why", "rebooted"); !strings.Contains(why, "a test") {
+		t.Errorf("weir why does not tell of it: %s", why)
+	}
+	s.Close()
 }
