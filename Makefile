@@ -20,10 +20,11 @@ go: # Go 1.19, Debian 12's own, would say nothing but "invalid go version" about
 	go1.[0-9]|go1.[0-9].*|go1.1[0-9]|go1.1[0-9].*|go1.20|go1.20.*) echo "weir: $(GO_VERSION) is too old: install Go 1.26 from https://go.dev/dl/ and put it first in PATH" >&2; exit 1 ;; \
 	esac
 
-build: go ## bin/weir, bin/weir-hook for containers, and bin/weir-fleet for people on other machines
+build: go ## bin/weir, bin/weir-hook for containers, bin/weir-fleet for people on other machines, and bin/weir-otel for collectors
 	$(GO) build -tags $(TAGS) -trimpath -ldflags='-s -w' -o bin/weir ./cmd/sensor
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-hook ./cmd/hook
 	$(GO) build -trimpath -ldflags='-s -w' -o bin/weir-fleet ./cmd/fleet
+	$(GO) build -tags $(TAGS) -trimpath -ldflags='-s -w' -o bin/weir-otel ./cmd/otel
 
 test: ready ## unit and VM tests: all on the newest kernel, the first of each way out on the older; but for what make clients, make failures, make load and make soak run
 	$(GO) test -timeout 90m ./...

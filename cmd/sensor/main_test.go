@@ -189,6 +189,8 @@ func (b *fakeBackend) Answer(_ context.Context, id string, r gate.Reply) (gate.Q
 
 func (b *fakeBackend) Log(context.Context) (*event.Stored, error) { return event.NewStored(nil), nil }
 
+func (b *fakeBackend) Metrics(context.Context) (string, error) { return "", nil }
+
 func (b *fakeBackend) Peer(context.Context, control.Peer) error { return nil }
 
 func (b *fakeBackend) Why(context.Context, string) (control.Why, error) { return control.Why{}, nil }

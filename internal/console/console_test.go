@@ -53,6 +53,8 @@ func (s *sensor) Why(_ context.Context, name string) (control.Why, error) {
 	return control.Why{Container: control.Container{ID: name}}, s.fails()
 }
 
+func (s *sensor) Metrics(context.Context) (string, error) { return "", nil }
+
 func (s *sensor) Peer(_ context.Context, p control.Peer) error {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -57,6 +57,10 @@ func (c *Client) Why(ctx context.Context, name string) (y Why, err error) {
 	return y, c.call(ctx, "why", whyRequest{name}, &y)
 }
 
+func (c *Client) Metrics(ctx context.Context) (text string, err error) {
+	return text, c.call(ctx, "metrics", nothing{}, &text)
+}
+
 func (c *Client) Peer(ctx context.Context, p Peer) error { return c.call(ctx, "peer", p, nil) }
 
 func (c *Client) Taint(ctx context.Context, name string, bits []string, by, why string) (k Container, err error) {

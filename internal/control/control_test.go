@@ -108,6 +108,8 @@ func TestCalls(t *testing.T) {
 	check(t, c.Mode(ctx, "seal", "alice", "panic"), 0, 0)
 	check(t, c.ModelRefused(ctx, ModelRefusal{Code: "model_path", PID: 9}), 0, 0)
 	check(t, c.Reload(ctx), 0, 0)
+	text, err := c.Metrics(ctx)
+	check(t, err, text, "weir_goroutines 1\n")
 	check(t, c.Peer(ctx, Peer{PID: 9}), 0, 0)
 	check(t, c.Peer(ctx, Peer{Local: netip.MustParseAddrPort("127.0.0.1:5"), Remote: netip.MustParseAddrPort("127.0.0.1:6")}), 0, 0)
 
@@ -118,7 +120,7 @@ func TestCalls(t *testing.T) {
 		"answer abc234 true " + me + " for 30m program 7 true all", "why web", "approvals", `revoke abc234 "` + me + `" "enough"`,
 		"answer abc234 false bob (through the console of " + me + ") ", `revoke abc234 "bob (through the console of ` + me + `)" "enough"`,
 		`guard {"name":"n","taint":["secret"],"policy":"mode: seal\n","policy_name":"p.yaml","by":"` + me + `"}`,
-		"guard-cgroup agent-1.scope n [secret] " + me, "agent s1 42", "end s1", "mode seal " + me + " panic", "model model_path 9", "reload",
+		"guard-cgroup agent-1.scope n [secret] " + me, "agent s1 42", "end s1", "mode seal " + me + " panic", "model model_path 9", "reload", "metrics",
 		"peer 9 invalid AddrPort invalid AddrPort", "peer 0 127.0.0.1:5 127.0.0.1:6",
 	}
 	if diff := cmp.Diff(want, b.taken()); diff != "" {

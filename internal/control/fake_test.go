@@ -51,6 +51,10 @@ func (f *fake) Why(_ context.Context, name string) (Why, error) {
 	return Why{Container: Container{ID: name}, Older: true}, f.note("why %s", name)
 }
 
+func (f *fake) Metrics(context.Context) (string, error) {
+	return "weir_goroutines 1\n", f.note("metrics")
+}
+
 func (f *fake) Peer(_ context.Context, p Peer) error {
 	return f.note("peer %d %v %v", p.PID, p.Local, p.Remote)
 }

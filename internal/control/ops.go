@@ -131,6 +131,7 @@ func operationsOf(b Backend) operations {
 		}
 		return nothing{}, b.Peer(ctx, q)
 	})
+	operation(all, "metrics", func(ctx context.Context, _ peer, _ nothing) (string, error) { return b.Metrics(ctx) })
 	operation(all, "pending", func(ctx context.Context, _ peer, _ nothing) ([]gate.Question, error) { return b.Pending(ctx) })
 	operation(all, "history", func(ctx context.Context, _ peer, q historyRequest) ([]gate.Question, error) {
 		if q.Most < 0 {

@@ -32,7 +32,7 @@ func (r Roles) all() []uint32 {
 func (r Roles) may(groups []uint32, operation string) bool {
 	of := map[string][]uint32{"approve": r.Answer, "deny": r.Answer, "revoke": r.Answer, "taint": r.Taint, "taint-path": r.Taint}[operation]
 	switch operation {
-	case "status", "containers", "pending", "history", "approvals", "why", "events", "log", "peer", "signed", "moved": // what is signed counts for who signed it, and a container that moved can only be tainted
+	case "status", "containers", "pending", "history", "approvals", "why", "events", "log", "metrics", "peer", "signed", "moved": // what is signed counts for who signed it, and a container that moved can only be tainted
 		of = r.all()
 	}
 	return slices.ContainsFunc(groups, func(g uint32) bool { return slices.Contains(of, g) })

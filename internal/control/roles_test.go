@@ -101,6 +101,7 @@ func TestRoles(t *testing.T) {
 			return err
 		},
 		"deny":    func(c *Client) error { _, err := c.Answer(ctx, "abc234", gate.Reply{}); return err },
+		"metrics": func(c *Client) error { _, err := c.Metrics(ctx); return err },
 		"revoke":  func(c *Client) error { _, err := c.Revoke(ctx, "abc234", "root", ""); return err },
 		"signed":  func(c *Client) error { _, err := c.Signed(ctx, Signed{"k", "{}", "s"}); return err },
 		"moved":   func(c *Client) error { _, err := c.Moved(ctx, []Elsewhere{{Identity: "pod 1"}}); return err },
@@ -127,7 +128,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("no test asks for %s", op)
 		}
 	}
-	looks := []string{"status", "containers", "pending", "history", "approvals", "why", "events", "log", "peer", "signed", "moved"}
+	looks := []string{"status", "containers", "pending", "history", "approvals", "why", "events", "log", "metrics", "peer", "signed", "moved"}
 	if err := s.SetRoles(Roles{[]uint32{look}, []uint32{answer}, []uint32{taint}}); err != nil {
 		t.Fatal(err)
 	}

@@ -32,6 +32,8 @@ type Reader interface {
 	Events(ctx context.Context, f event.Filter, follow bool, fn func(event.Event) error) error
 	// Log opens the event log, and its backups, for who asks to read them. The caller closes it.
 	Log(ctx context.Context) (*event.Stored, error)
+	// Metrics is what /metrics shows, in Prometheus' text form.
+	Metrics(ctx context.Context) (string, error)
 	// Peer refuses who is guarded, or cannot be known: only people on the host may be served.
 	Peer(ctx context.Context, p Peer) error
 }

@@ -15,6 +15,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/linux"
+	"weir/internal/metrics"
 	"weir/internal/netegress"
 	"weir/internal/taint"
 )
@@ -147,6 +148,9 @@ func (d *daemon) Log(context.Context) (*event.Stored, error) {
 	}
 	return event.OpenStored(file)
 }
+
+// Metrics implements control.Reader.
+func (d *daemon) Metrics(context.Context) (string, error) { return metrics.Text(collector{d}) }
 
 // Taint implements control.Tainter.
 func (d *daemon) Taint(_ context.Context, name string, bits []string, by, why string) (control.Container, error) {

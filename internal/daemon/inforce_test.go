@@ -70,6 +70,13 @@ var inForce = map[string]string{
 	"Fleet.CAFile":                "internal/fleet/link/link.go:Connect",
 	"Fleet.CredsFile":             "internal/fleet/link/link.go:account",
 	"Fleet.Revoked":               "internal/fleet/statement.go:Open",
+	"OTLP.Endpoint":               "internal/otlp/run.go:prepare",
+	"OTLP.HeadersFile":            "internal/otlp/door.go:newDoor",
+	"OTLP.CAFile":                 "internal/otlp/door.go:newDoor",
+	"OTLP.CertFile":               "internal/otlp/door.go:newDoor",
+	"OTLP.KeyFile":                "internal/otlp/door.go:newDoor",
+	"OTLP.Without":                "internal/otlp/events.go:newEvents",
+	"OTLP.MetricsSeconds":         "internal/otlp/run.go:Run",
 	"Hooks":                       "internal/daemon/host.go:Who",
 	"IPC":                         "internal/daemon/folders.go:folderOf",
 }

@@ -304,7 +304,7 @@ type ToolUse struct {
 
 // Loss counts what did not arrive.
 type Loss struct {
-	Stage string `json:"stage"` // kernel, ring, queue, sink, kept or fleet
+	Stage string `json:"stage"` // kernel, ring, queue, sink, kept, fleet or otlp
 	What  string `json:"what"`  // exec, connect, hold, taint, …
 	Count uint64 `json:"count"` // since the last report
 }

@@ -171,6 +171,18 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
+// What the control socket tells is what the port does.
+func TestText(t *testing.T) {
+	got, err := Text(full())
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want := get(t, served(t, Options{Source: full()}), "/metrics")
+	if diff := cmp.Diff(families(t, want), families(t, got)); diff != "" || len(got) != len(want) {
+		t.Errorf("%d and %d bytes: port - control socket +\n%s", len(want), len(got), diff)
+	}
+}
+
 func TestNamesFollowConventions(t *testing.T) {
 	_, got := get(t, served(t, Options{Source: full()}), "/metrics")
 	problems, err := promlint.New(strings.NewReader(got)).Lint()

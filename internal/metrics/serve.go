@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"weir/internal/control"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/common/expfmt"
 )
 
 const (
@@ -44,9 +46,9 @@ type Server struct {
 // Listen listens; it serves nothing yet. A Unix socket is for root alone. The caller calls Serve, which closes it.
 func Listen(o Options) (*Server, error) {
 	s := &Server{o: o}
-	registry := prometheus.NewPedanticRegistry()
-	if err := registry.Register(&collector{o.Source, newSeries()}); err != nil {
-		return nil, fmt.Errorf("register metrics: %w", err)
+	registry, err := newRegistry(o.Source)
+	if err != nil {
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
@@ -58,11 +60,38 @@ func Listen(o Options) (*Server, error) {
 	if err := s.protect(); err != nil {
 		return nil, err
 	}
-	var err error
 	if s.listener, err = control.ListenUnix(o.Listen, 0o600); err != nil {
 		return nil, fmt.Errorf("listen for metrics: %w", err)
 	}
 	return s, nil
+}
+
+func newRegistry(source Source) (*prometheus.Registry, error) {
+	registry := prometheus.NewPedanticRegistry()
+	if err := registry.Register(&collector{source, newSeries()}); err != nil {
+		return nil, fmt.Errorf("register metrics: %w", err)
+	}
+	return registry, nil
+}
+
+// Text is what /metrics answers.
+func Text(source Source) (string, error) {
+	registry, err := newRegistry(source)
+	if err != nil {
+		return "", err
+	}
+	families, err := registry.Gather()
+	if err != nil {
+		return "", fmt.Errorf("collect metrics: %w", err)
+	}
+	var b strings.Builder
+	encoder := expfmt.NewEncoder(&b, expfmt.NewFormat(expfmt.TypeTextPlain))
+	for _, family := range families {
+		if err := encoder.Encode(family); err != nil {
+			return "", fmt.Errorf("write metrics: %w", err)
+		}
+	}
+	return b.String(), nil
 }
 
 // protect asks each request for the token. What cannot be read is told at once, and later refuses all.

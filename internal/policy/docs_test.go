@@ -73,7 +73,7 @@ func TestDocumentation(t *testing.T) {
 			t.Errorf("docs/policy.md does not say whose %s counts for a session", key)
 		}
 	}
-	nested := map[string]string{"guard": "", "grant": "", "taint": "", "events": "", "cop": "", "notify": "", "notify.callback": "", "metrics": "", "containers": "", "volumes": "", "vault": "", "confirm": "", "control": "", "fleet": "", "allow": ""}
+	nested := map[string]string{"guard": "", "grant": "", "taint": "", "events": "", "cop": "", "notify": "", "notify.callback": "", "metrics": "", "containers": "", "volumes": "", "vault": "", "confirm": "", "control": "", "fleet": "", "otlp": "", "allow": ""}
 	for group := range nested {
 		value := ": 1\n"
 		if group == "allow" {

@@ -143,7 +143,7 @@ func (t *Taint) check(_ *parser, _ *yaml.Node, lines map[string]place) {
 // checks say what is wrong with a text, or the empty string, and may rewrite it; by what tags call them.
 var checks = map[string]func(s string) (clean, wrong string){
 	"parent": parent, "cgroup": alone, "socket": unixPeer, "bit": taintBit, "name": allowName, "user": userName, "finding": finding, "metrics": metricsListen, "group": groupName, "node": nodeName, "operator key": operatorKey, "server": server, "prefix": prefix, "role": role,
-	"kind": eventKind,
+	"kind": eventKind, "endpoint": endpoint,
 	"path": func(s string) (string, string) {
 		if s == "" {
 			return s, ""

@@ -25,6 +25,7 @@ func TestDefault(t *testing.T) {
 
 		Notify:  Notify{Form: "json", Callback: Callback{Window: 300}},
 		Metrics: Metrics{Listen: "unix"},
+		OTLP:    OTLP{MetricsSeconds: 60},
 		Fleet:   Fleet{Prefix: "weir", Unknown: []string{"corruption", "secret"}},
 		Confirm: Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
 		Volumes: Volumes{Shared: "propagate"},
@@ -120,6 +121,14 @@ fleet:
   ca_file: /etc/weir/ca.pem
   creds_file: /etc/weir/fleet.seed
   revoked: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8="]
+otlp:
+  endpoint: https://otel.example.org:4318
+  headers_file: /etc/weir/headers
+  ca_file: /etc/weir/ca.pem
+  cert_file: /etc/weir/otel.crt
+  key_file: /etc/weir/otel.key
+  without: [exec]
+  metrics_seconds: 15
 vault:
   proxy: http://proxy.example.com:3128
 confirm:
@@ -160,6 +169,7 @@ volumes:
 			Callback: Callback{Listen: "127.0.0.1:8787", Exposed: true, KeyFile: "/k", SlackKeyEnv: "SLACK_KEY", Users: []string{"alice"}, Window: 60},
 		},
 		Metrics: Metrics{Listen: "127.0.0.1:9464"},
+		OTLP:    OTLP{Endpoint: "https://otel.example.org:4318", HeadersFile: "/etc/weir/headers", CAFile: "/etc/weir/ca.pem", CertFile: "/etc/weir/otel.crt", KeyFile: "/etc/weir/otel.key", Without: []string{"exec"}, MetricsSeconds: 15},
 		Fleet: Fleet{
 			Node: "build-07.example.org", Operators: []Operator{{"alice", "3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs=", []string{"answer", "mode"}}, {"bob", "AQECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaG96tvu8=", []string{"answer"}}}, TwoPeople: true,
 			Identity: true, Unknown: []string{"secret"},
@@ -175,7 +185,7 @@ volumes:
 	}
 }
 
-const allKeys = "version, mode, guard, hold, approver, review, approval_timeout, approval_ttl, grant, allow, resolvers, allow_unix_sockets, taint, events, cop, notify, metrics, control, fleet, vault, confirm, containers, volumes, hooks, ipc"
+const allKeys = "version, mode, guard, hold, approver, review, approval_timeout, approval_ttl, grant, allow, resolvers, allow_unix_sockets, taint, events, cop, notify, metrics, control, fleet, otlp, vault, confirm, containers, volumes, hooks, ipc"
 
 // TestBadInput: the "Bad input": one clear line says where, what, and what is accepted.
 func TestBadInput(t *testing.T) {

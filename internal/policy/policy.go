@@ -80,6 +80,7 @@ type Policy struct {
 	Metrics          Metrics      `key:"metrics"`
 	Control          Control      `key:"control"`
 	Fleet            Fleet        `key:"fleet"`
+	OTLP             OTLP         `key:"otlp"`
 	Vault            Vault        `key:"vault"`
 	Confirm          Confirm      `key:"confirm"`
 	Containers       Containers   `key:"containers"`
@@ -214,6 +215,7 @@ func Default() Policy {
 		Notify:          Notify{Form: formJSON, Callback: Callback{Window: 300}},
 		Metrics:         Metrics{Listen: MetricsUnix},
 		Fleet:           Fleet{Prefix: "weir", Unknown: []string{"corruption", "secret"}},
+		OTLP:            OTLP{MetricsSeconds: 60},
 		Volumes:         Volumes{Shared: Propagate},
 		Confirm:         Confirm{ApprovalExemptTools: []string{"mcp__browser__*"}},
 	}

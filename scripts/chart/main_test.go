@@ -97,6 +97,15 @@ var installs = map[string]struct {
 		values: "fleet: {servers: ['tls://nats.nats.svc:4222'], secret: weir-fleet, ca: true}\npolicy: {control: {look: [audit]}}",
 		holds:  []string{"name: fleet\n", "secretName: weir-fleet", "ca_file: /etc/weir-fleet/ca.crt", "- audit\n      - \"65533\"\n", "fsGroup: 65533"},
 	},
+	"otlp": {
+		values: "otlp: {endpoint: 'https://otel-collector.monitoring:4318', secret: weir-otel, headers: true, ca: true, without: [exec]}",
+		holds: []string{"name: otel\n", "secretName: weir-otel", "headers_file: /etc/weir-otel/headers", "ca_file: /etc/weir-otel/ca.crt", "endpoint: https://otel-collector.monitoring:4318", "metrics_seconds: 60",
+			"- \"65533\"\n", "fsGroup: 65533", "/usr/local/bin/weir-otel"},
+	},
+	"otlp and fleet": {
+		values: "otlp: {endpoint: 'http://otel-collector.monitoring:4318'}\nfleet: {servers: ['tls://nats.nats.svc:4222'], secret: weir-fleet}",
+		holds:  []string{"name: otel\n", "name: fleet\n", "look:\n      - \"65533\"\n    events"},
+	},
 	"no detach": {
 		values: "detach: {enabled: false}",
 		less:   []string{"DaemonSet weir-detach", "Job weir-detach", "Role weir-detach", "RoleBinding weir-detach", "ServiceAccount weir-detach"},
@@ -258,6 +267,8 @@ func TestBadValues(t *testing.T) {
 		"metrics: {podMonitor: {enabled: true}}":            `at '/metrics/secret': minLength: got 0, want 1`,
 		"fleet: {servers: ['tls://nats:4222']}":             `at '/fleet/secret': minLength: got 0, want 1`,
 		"fleet: {servers: ['nats://nats:4222'], secret: a}": `at '/fleet/servers/0': 'nats://nats:4222' does not match pattern`,
+		"otlp: {endpoint: 'otel:4317'}":                     `at '/otlp/endpoint': 'otel:4317' does not match pattern`,
+		"otlp: {endpoint: 'https://otel', headers: true}":   `at '/otlp/secret': minLength: got 0, want 1`,
 		"detach: {deadlineSeconds: 1}":                      `at '/detach/deadlineSeconds': minimum: got 1, want 10`,
 		"files: {policy.yaml: x}":                           `at '/files/policy.yaml': false schema`,
 		"files: {a/b: x}":                                   `at '/files': additional properties 'a/b' not allowed`,
@@ -284,7 +295,7 @@ func TestPodSecurity(t *testing.T) {
 		t.Fatal(err)
 	}
 	powers := []string{"forbidden AppArmor profile", "host namespaces", "hostPath volumes", "non-default capabilities", "seLinuxOptions", "seccompProfile"}
-	for _, install := range []string{"default", "nri", "metrics", "fleet"} {
+	for _, install := range []string{"default", "nri", "metrics", "fleet", "otlp"} {
 		all := objects(t, installs[install].values)
 		for name, want := range map[string][]string{"DaemonSet weir": powers, "DaemonSet weir-detach": powers, "Job weir-detach": nil} {
 			pod := podOf(all[name])

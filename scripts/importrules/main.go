@@ -23,6 +23,7 @@ var rules = map[string][]string{
 	"cmd/sensor": {anything},
 	"cmd/hook":   {"internal/agenthook"},
 	"cmd/fleet":  {"internal/control", "internal/event", "internal/fleet", "internal/gate", "internal/linux", "internal/notify", "internal/policy", "internal/prompt", "internal/show"},
+	"cmd/otel":   {"internal/control", "internal/event", "internal/fleet", "internal/linux", "internal/otlp", "internal/policy", "internal/show"},
 
 	// What runs in a container, or reads what one wrote, knows nothing of the daemon.
 	"internal/bridge/wire": {"internal/linux"},
@@ -59,6 +60,7 @@ var rules = map[string][]string{
 	"internal/fleet":      {"internal/control", "internal/linux", "internal/policy", "internal/strict"},
 	"internal/fleet/link": {"internal/control", "internal/event", "internal/fleet", "internal/gate", "internal/linux", "internal/notify", "internal/policy"},
 	"internal/metrics":    {"internal/control"},
+	"internal/otlp":       {"internal/control", "internal/event", "internal/linux", "internal/policy"},
 	"internal/modelproxy": {"internal/control", "internal/linux"},
 	"internal/console":    {"internal/control", "internal/event", "internal/gate", "internal/policy", "internal/show"},
 	"internal/vault":      {"internal/linux", "internal/permission", "internal/redact", "internal/strict"},
@@ -96,7 +98,8 @@ var only = map[string][]string{
 	"github.com/landlock-lsm":          {"internal/runner"},
 	"github.com/nats-io":               {"internal/fleet/link"},
 	"github.com/miekg/dns":             {"internal/dns", "test/vm/bench/guest"},
-	"github.com/prometheus":            {"internal/metrics"},
+	"github.com/prometheus":            {"internal/metrics", "internal/otlp"},
+	"go.opentelemetry.io":              {"internal/otlp"},
 	"github.com/coreos/go-systemd":     {"cmd/sensor", "internal/event"},
 }
 

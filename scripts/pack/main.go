@@ -134,7 +134,7 @@ func (r *release) made(destination string, data []byte) error {
 // list has what both formats have, and what only this one has.
 func (r *release) list(format string) error {
 	r.contents = nil
-	for _, program := range []string{"weir", "weir-hook", "weir-fleet"} {
+	for _, program := range []string{"weir", "weir-hook", "weir-fleet", "weir-otel"} {
 		r.file(filepath.Join(r.dist, program), "/usr/bin/"+program, 0o755)
 	}
 	r.file(filepath.Join(r.dist, "policies/policy.yaml"), "/etc/weir/policy.yaml", 0o600)
@@ -324,7 +324,7 @@ func (r *release) materials() error {
 	var programs []cyclonedx.Component
 	var uses []cyclonedx.Dependency
 	all := sha256.New()
-	for _, name := range []string{"weir", "weir-hook", "weir-fleet"} {
+	for _, name := range []string{"weir", "weir-hook", "weir-fleet", "weir-otel"} {
 		path := filepath.Join(r.dist, name)
 		info, err := buildinfo.ReadFile(path)
 		if err != nil {
@@ -370,7 +370,7 @@ func (r *release) materials() error {
 		components = append(components, modules[ref])
 	}
 	bom.Components = &components
-	uses = append(uses, cyclonedx.Dependency{Ref: "weir", Dependencies: &[]string{"weir:program", "weir-hook:program", "weir-fleet:program"}})
+	uses = append(uses, cyclonedx.Dependency{Ref: "weir", Dependencies: &[]string{"weir:program", "weir-hook:program", "weir-fleet:program", "weir-otel:program"}})
 	bom.Dependencies = &uses
 	id := all.Sum(nil)[:16] // a UUID of what it describes: equal bytes, equal number
 	id[6], id[8] = id[6]&0x0f|0x80, id[8]&0x3f|0x80

@@ -125,7 +125,7 @@ func TestRelease(t *testing.T) {
 		}
 	})
 	t.Run("image", func(t *testing.T) {
-		holds(t, must(t, "", "tar", "tf", filepath.Join(dist, "weir-root.tar")), "./usr/local/bin/weir\n", "./usr/local/bin/weir-hook\n", "./usr/local/bin/weir-fleet\n", "./etc/ssl/certs/ca-certificates.crt\n")
+		holds(t, must(t, "", "tar", "tf", filepath.Join(dist, "weir-root.tar")), "./usr/local/bin/weir\n", "./usr/local/bin/weir-hook\n", "./usr/local/bin/weir-fleet\n", "./usr/local/bin/weir-otel\n", "./etc/ssl/certs/ca-certificates.crt\n")
 	})
 	t.Run("lintian", func(t *testing.T) {
 		if out := must(t, "", "lintian", "--allow-root", "--fail-on=error,warning", "--tag-display-limit=0", deb); strings.TrimSpace(out) != "" {
@@ -173,7 +173,7 @@ func TestRelease(t *testing.T) {
 				names = append(names, c.Name+"@"+c.Version)
 			}
 		}
-		for line := range strings.Lines(must(t, dist, "go", "version", "-m", "weir", "weir-hook", "weir-fleet")) {
+		for line := range strings.Lines(must(t, dist, "go", "version", "-m", "weir", "weir-hook", "weir-fleet", "weir-otel")) {
 			if f := strings.Fields(line); f[0] == "dep" && !slices.Contains(names, f[1]+"@"+f[2]) {
 				t.Errorf("%s is not in the bill of materials", f[1])
 			}
@@ -199,7 +199,7 @@ func holds(t *testing.T, list string, files ...string) {
 // installed looks at the files of a package as its users do.
 func installed(t *testing.T, root string) {
 	t.Helper()
-	for _, page := range []string{"weir", "weir-hook", "weir-fleet", "weir-guard", "weir-run"} {
+	for _, page := range []string{"weir", "weir-hook", "weir-fleet", "weir-otel", "weir-guard", "weir-run"} {
 		if out := must(t, "", "sh", "-c", fmt.Sprintf("zcat %s/usr/share/man/man1/%s.1.gz | mandoc -T utf8 | col -b", root, page)); !strings.Contains(out, "SYNOPSIS") {
 			t.Errorf("%s(1): %s", page, out)
 		}

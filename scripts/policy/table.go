@@ -84,6 +84,13 @@ var table = map[string]row{
 	"fleet.ca_file":                  {Means: "certificates that vouch for the servers", Default: "the host's"},
 	"fleet.creds_file":               {Means: "the account at the servers: a file of credentials, or of the seed of an nkey" + secret},
 	"fleet.revoked":                  {Means: "keys that count no more, also where `fleet.operators` has them; up to 256"},
+	"otlp.endpoint":                  {Means: "where `weir-otel` sends events and figures by OpenTelemetry's protocol over HTTP ([metrics.md](metrics.md#opentelemetry)), without `/v1/logs`. The sensor itself sends nothing; a change of any `otlp` key needs a new start of `weir-otel run`", Default: "none"},
+	"otlp.headers_file":              {Means: "the file of headers that each request bears, one line `NAME: VALUE` each, such as `Authorization: Bearer …`" + secret},
+	"otlp.ca_file":                   {Means: "certificates that vouch for the endpoint", Default: "the host's"},
+	"otlp.cert_file":                 {Means: "the certificate that is shown to the endpoint"},
+	"otlp.key_file":                  {Means: "its key" + secret},
+	"otlp.without":                   {Means: "which kinds of events are not sent"},
+	"otlp.metrics_seconds":           {Means: "how often figures are sent; 0: never"},
 	"vault.proxy":                    {Means: "a proxy for the requests of `VaultHttpFetch`, see [vault.md](vault.md#a-proxy). Proxies that the environment names are not used"},
 	"confirm.tools": {Means: "tools of which a person confirms each call, also in a clean container; up to 256. A name with `*` counts for tools that are not known to only read. Without this key a person confirms tools that administer a machine (`powershell_exec`, `cmd_exec`, " +
 		"`fs_write`, `fs_delete`, `agent_update`), and, in a tainted or sealed container, tools that change something and are not known to stay inside, such as those of MCP servers; edits (`Write`, `Edit`, `apply_patch`, …) are not asked about. A permission rule that allows the call avoids " +

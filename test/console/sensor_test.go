@@ -56,6 +56,8 @@ func (s *sensor) Why(_ context.Context, name string) (control.Why, error) {
 	return s.why[name], s.err
 }
 
+func (s *sensor) Metrics(context.Context) (string, error) { return "", nil }
+
 func (s *sensor) Peer(context.Context, control.Peer) error { return nil }
 
 func (s *sensor) Log(context.Context) (*event.Stored, error) { return event.OpenStored(s.log) }

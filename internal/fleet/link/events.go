@@ -1,18 +1,12 @@
 package link
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -24,9 +18,7 @@ import (
 
 const (
 	maxBatch  = 256 << 10       // bytes of lines in a message
-	maxLine   = 4 << 20         // far above what the sensor writes
 	storeTime = 5 * time.Second // between two times that the place is stored
-	identity  = 64 << 10        // bytes of a file's first line that name it
 	headers   = 4 << 10         // more than those of a message have, in bytes
 )
 
@@ -36,23 +28,9 @@ const (
 	headerTo   = "Weir-To"
 )
 
-// place is one in the log: a file, by its first line, and an offset. The zero place is before all.
-type place struct {
-	File   string `json:"file"`
-	Offset int64  `json:"offset"`
-}
-
-func (p place) String() string { return p.File + "/" + strconv.FormatInt(p.Offset, 10) }
-
-func parsePlace(s string) (p place, ok bool) {
-	file, offset, _ := strings.Cut(s, "/")
-	n, err := strconv.ParseInt(offset, 10, 64)
-	return place{file, n}, err == nil && n >= 0 && file != ""
-}
-
 // stored is what outlives the link.
 type stored struct {
-	place
+	event.Place
 	Stream time.Time `json:"stream"` // when the stream was made that has what is before
 }
 
@@ -67,12 +45,6 @@ type publisher struct {
 	kept  time.Time
 	known bool   // at and last are what the stream says
 	last  uint64 // sequence of this node's last message there; 0: none
-}
-
-// batch is a message of whole lines.
-type batch struct {
-	lines    []byte
-	from, to place
 }
 
 func newPublisher(s *Servers, node, dir string, log func(context.Context) (*event.Stored, error)) (*publisher, error) {
@@ -110,16 +82,16 @@ func (p *publisher) publish(ctx context.Context) error {
 		return err
 	}
 	defer log.Close()
-	files, names, err := named(log.Files())
+	tail, err := event.NewTail(log)
 	if err == nil && !p.known {
-		err = p.resume(ctx, names)
+		err = p.resume(ctx, tail)
 	}
 	for err == nil {
-		var b *batch
-		if b, err = p.next(files, names); b == nil || err != nil {
+		var piece *event.Piece
+		if piece, err = tail.Next(&p.at.Place, maxBatch, int(max(p.nc.MaxPayload()-headers, 1))); piece == nil || err != nil {
 			break
 		}
-		err = p.send(ctx, *b)
+		err = p.send(ctx, *piece)
 	}
 	p.known = err == nil
 	if p.at != (stored{}) && time.Since(p.kept) > storeTime {
@@ -128,36 +100,9 @@ func (p *publisher) publish(ctx context.Context) error {
 	return err
 }
 
-// named are the files that have a line, and what they are called.
-func named(all []*os.File) (files []*os.File, names []string, err error) {
-	head := make([]byte, identity)
-	for _, f := range all {
-		n, err := f.ReadAt(head, 0)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, nil, fmt.Errorf("read event log: %w", err)
-		}
-		line, _, whole := bytes.Cut(head[:n], []byte("\n"))
-		if !whole && n < len(head) {
-			continue // it has none yet
-		}
-		sum := sha256.Sum256(line)
-		files, names = append(files, f), append(names, hex.EncodeToString(sum[:12]))
-	}
-	return files, names, nil
-}
-
-func find(names []string, p place) int {
-	for i, name := range names {
-		if name == p.File {
-			return i
-		}
-	}
-	return -1
-}
-
 // resume finds out where to go on: after the last message that the stream has of this node, if that is in the log; from the log's beginning, if
 // the stream is another one than before; else where it was.
-func (p *publisher) resume(ctx context.Context, names []string) error {
+func (p *publisher) resume(ctx context.Context, tail event.Tail) error {
 	stream, err := p.js.Stream(ctx, p.events())
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return fmt.Errorf("the servers have no stream %s: make it with weir-fleet init", p.events())
@@ -174,7 +119,7 @@ func (p *publisher) resume(ctx context.Context, names []string) error {
 		return fmt.Errorf("ask for the last event: %w", err)
 	default:
 		p.last = last.Sequence
-		if to, ok := parsePlace(last.Header.Get(headerTo)); ok && find(names, to) >= 0 {
+		if to, ok := event.ParsePlace(last.Header.Get(headerTo)); ok && tail.Has(to) {
 			p.at = stored{to, made}
 			return nil
 		}
@@ -185,67 +130,16 @@ func (p *publisher) resume(ctx context.Context, names []string) error {
 	return nil
 }
 
-// next is what follows the place; nil: nothing does.
-func (p *publisher) next(files []*os.File, names []string) (*batch, error) {
-	if len(files) == 0 {
-		return nil, nil
-	}
-	i := find(names, p.at.place)
-	switch {
-	case i >= 0:
-	case p.at.File == "":
-		i, p.at.place = 0, place{names[0], 0}
-	default: // rotation has removed it
-		return p.loss("log", p.at.place, place{names[0], 0})
-	}
-	for {
-		b, err := p.read(files[i])
-		if b != nil || err != nil || i == len(files)-1 {
-			return b, err
-		}
-		i++
-		p.at.place = place{names[i], 0}
-	}
-}
-
-// read makes a batch of the lines of a file from the place on; nil: there is none.
-func (p *publisher) read(f *os.File) (*batch, error) {
-	from := p.at.place
-	fits := max(p.nc.MaxPayload()-headers, 1)
-	for _, most := range []int64{min(maxBatch, fits), maxLine} {
-		lines := make([]byte, most)
-		n, err := f.ReadAt(lines, from.Offset)
-		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("read event log: %w", err)
-		}
-		end := bytes.LastIndexByte(lines[:n], '\n') + 1
-		if most == maxLine {
-			end = bytes.IndexByte(lines[:n], '\n') + 1 // it is one that does not fit with others
-		}
-		to := place{from.File, from.Offset + int64(end)}
-		switch {
-		case end == 0 && int64(n) < most:
-			return nil, nil
-		case end == 0 && most == maxLine:
-			return p.loss("line", from, place{from.File, from.Offset + int64(n)}) // what follows of it is no event to anybody
-		case end > 0 && int64(end) > fits:
-			return p.loss("line", from, to)
-		case end > 0:
-			return &batch{lines[:end:end], from, to}, nil
-		}
-	}
-	return nil, nil
-}
-
-// loss is an event that says that something does not come.
-func (p *publisher) loss(what string, from, to place) (*batch, error) {
-	line, err := event.Marshal(event.Event{Time: time.Now().UTC(), Kind: event.Lost, Loss: &event.Loss{Stage: "fleet", What: what, Count: 1}})
-	return &batch{append(line, '\n'), from, to}, err
-}
-
 // send returns once a message is stored, or nobody knows.
-func (p *publisher) send(ctx context.Context, b batch) error {
-	m := &nats.Msg{Subject: p.eventsOf(p.node), Data: b.lines, Header: nats.Header{headerFrom: {b.from.String()}, headerTo: {b.to.String()}}}
+func (p *publisher) send(ctx context.Context, b event.Piece) error {
+	if b.Lost != "" { // an event says that something does not come
+		line, err := event.Marshal(event.Event{Time: time.Now().UTC(), Kind: event.Lost, Loss: &event.Loss{Stage: "fleet", What: b.Lost, Count: 1}})
+		if err != nil {
+			return err
+		}
+		b.Lines = append(line, '\n')
+	}
+	m := &nats.Msg{Subject: p.eventsOf(p.node), Data: b.Lines, Header: nats.Header{headerFrom: {b.From.String()}, headerTo: {b.To.String()}}}
 	limited, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	// What was sent before and comes late, over an older connection, is refused then, and so is what comes twice.
@@ -253,6 +147,6 @@ func (p *publisher) send(ctx context.Context, b batch) error {
 	if err != nil {
 		return fmt.Errorf("send events: %w", err)
 	}
-	p.last, p.at.place = ack.Sequence, b.to
+	p.last, p.at.Place = ack.Sequence, b.To
 	return nil
 }

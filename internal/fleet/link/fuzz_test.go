@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/nats-io/nats.go"
+
+	"weir/internal/event"
 )
 
 // FuzzTake: whatever a server sends, nothing is made up, and what was read is not read again.
@@ -13,8 +15,8 @@ func FuzzTake(f *testing.F) {
 	f.Add("f/-1", "f/9223372036854775807", []byte("x\n"), "f/9223372036854775806", "g/0")
 	f.Add("/", "a/b/1", []byte{}, "f/1", "f/0")
 	f.Fuzz(func(t *testing.T, from, to string, lines []byte, from2, to2 string) {
-		if p, ok := parsePlace(from); ok {
-			if again, ok := parsePlace(p.String()); !ok || again != p {
+		if p, ok := event.ParsePlace(from); ok {
+			if again, ok := event.ParsePlace(p.String()); !ok || again != p {
 				t.Fatalf("%q is %+v, and then %+v, %v", from, p, again, ok)
 			}
 		}
@@ -24,8 +26,8 @@ func FuzzTake(f *testing.F) {
 			if got := r.take("n", h, lines); !bytes.HasSuffix(lines, got) {
 				t.Fatalf("%q of %q", got, lines)
 			}
-			a, ok := parsePlace(at[0])
-			b, ok2 := parsePlace(at[1])
+			a, ok := event.ParsePlace(at[0])
+			b, ok2 := event.ParsePlace(at[1])
 			if got := r.take("n", h, lines); ok && ok2 && a.File == b.File && got != nil {
 				t.Fatalf("%q is read again", got)
 			}

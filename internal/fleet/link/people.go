@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/internal/control"
+	"weir/internal/event"
 	"weir/internal/notify"
 	"weir/internal/policy"
 )
@@ -73,8 +74,8 @@ type reader map[string]map[string]int64
 
 // take is what of a message was not read yet.
 func (r reader) take(node string, h nats.Header, lines []byte) []byte {
-	from, ok := parsePlace(h.Get(headerFrom))
-	to, ok2 := parsePlace(h.Get(headerTo))
+	from, ok := event.ParsePlace(h.Get(headerFrom))
+	to, ok2 := event.ParsePlace(h.Get(headerTo))
 	if !ok || !ok2 {
 		return nil // it is none of a link's
 	}

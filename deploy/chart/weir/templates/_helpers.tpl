@@ -106,9 +106,22 @@ projected:
 {{- if .ca -}}
 {{- $p = mergeOverwrite $p (dict "fleet" (dict "ca_file" "/etc/weir-fleet/ca.crt")) -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+{{- with .Values.otlp -}}
+{{- if .endpoint -}}
+{{- $p = mergeOverwrite $p (dict "otlp" (dict "endpoint" .endpoint "metrics_seconds" .metricsSeconds "without" .without)) -}}
+{{- if .headers -}}
+{{- $p = mergeOverwrite $p (dict "otlp" (dict "headers_file" "/etc/weir-otel/headers")) -}}
+{{- end -}}
+{{- if .ca -}}
+{{- $p = mergeOverwrite $p (dict "otlp" (dict "ca_file" "/etc/weir-otel/ca.crt")) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- if or .Values.fleet.servers .Values.otlp.endpoint -}}
 {{- $look := ($p.control | default dict).look | default list -}}
 {{- $p = mergeOverwrite $p (dict "control" (dict "look" (append $look "65533"))) -}}
-{{- end -}}
 {{- end -}}
 {{- toYaml $p -}}
 {{- end }}
