@@ -78,7 +78,8 @@ bypasses: images shells ## docs/bypasses.md anew: every test of a way out, on al
 
 failures: images agents ## what breaks: kill -9, memory, disks, clocks, pins, upgrades, policies; what runs on one kernel otherwise: on all; what takes long; and some clients
 	scripts/vm containers13 clients
-	VMTEST_FAILURE=1 $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/(failure|fleet|agents|answers|bare|bridge|cascade|cgroups|containers|egress|names|operator|session|sources|systemd)'
+	scripts/prometheus
+	VMTEST_FAILURE=1 $(GO) test -count=1 -timeout 120m ./test/vm -run 'TestVM/[^/]*/(failure|fleet|agents|answers|bare|bridge|cascade|cgroups|containers|egress|monitoring|names|operator|session|sources|systemd)'
 	VMTEST_CLIENTS=core VMTEST_KERNELS=6.12 $(GO) test -count=1 -timeout 60m ./test/vm -run 'TestVM/6.12/clients'
 
 load: images ## failures that take long, and 200 cgroups, 2,000 grants and 10,000 held commands, and what they leave behind

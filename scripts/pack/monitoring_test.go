@@ -9,8 +9,8 @@ import (
 
 // Debian's promtool takes the alert rules, and says of each when it fires; and it takes each expression of the dashboard.
 func TestMonitoring(t *testing.T) {
-	must(t, repo, "scripts/promtool")
-	promtool, err := filepath.Abs(filepath.Join(repo, ".cache/promtool"))
+	must(t, repo, "scripts/prometheus")
+	promtool, err := filepath.Abs(filepath.Join(repo, ".cache/prometheus/promtool"))
 	if err != nil {
 		t.Fatal(err)
 	}

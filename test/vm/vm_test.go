@@ -32,6 +32,7 @@ var groups = map[string]Group{
 	"failure":      {Timeout: time.Hour, Takes: 1000},
 	"fleet":        {Once: true, Takes: 80},
 	"load":         {Timeout: 2 * time.Hour, Takes: 1000},
+	"monitoring":   {Once: true, Takes: 100},
 	"names":        {Once: true, Takes: 80, Long: "^TestNames$/^runs_out$"},
 	"operator":     {Once: true},
 	"session": {Takes: 450, Long: "^TestAnnounced$/^webhook_down$|^TestSession$/^F07_approvals_that_go_on$/^(taint_.*|time)$|^TestSession$/^F45_twins$/^(denied|untainted)$" +
@@ -54,11 +55,15 @@ var needs = map[string][]string{
 	"fleet":   {failureEnv},
 	"load":    {loadEnv},
 	"soak":    {soakEnv},
+
+	"monitoring": {failureEnv},
 }
 
 // programs are those that one group alone needs, and their packages.
 var programs = map[string]map[string]string{
 	"fleet": {"weir-fleet": "./cmd/fleet", "nats-server": "github.com/nats-io/nats-server/v2"},
+
+	"monitoring": {"weir-otel": "./cmd/otel"},
 }
 
 // attacks386 names the attack programs that are also built for 32 bits, as attack/NAME.386.
@@ -121,6 +126,12 @@ func TestVM(t *testing.T) {
 		switch cmp.Or(g.Of, g.Name) {
 		case "agents":
 			g.Shares = agentPrograms(t, host)
+		case "monitoring":
+			dir, err := filepath.EvalSymlinks(filepath.Join(host.Repo, ".cache/prometheus"))
+			if err != nil {
+				t.Fatalf("find Debian's prometheus: %v: run scripts/prometheus", err)
+			}
+			g.Shares = []Share{{dir, "/prometheus"}}
 		case "deb":
 			g.Shares = []Share{{os.Getenv(debsEnv), "/debs"}}
 		}
