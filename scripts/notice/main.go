@@ -58,7 +58,7 @@ func run(args []string) error {
 }
 
 func notice() ([]byte, error) {
-	parts, err := modules("weir/cmd/sensor", "weir/cmd/hook", "weir/cmd/fleet")
+	parts, err := modules("weir/cmd/...")
 	if err != nil {
 		return nil, err
 	}
