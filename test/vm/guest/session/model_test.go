@@ -148,6 +148,7 @@ func TestB43Model(t *testing.T) {
 		"websocket":            {raw("GET /v1/models HTTP/1.1\nHost: localhost\n" + key + "Connection: Upgrade\nUpgrade: websocket\n\n"), "400", "model_upgrade"},
 		"1_GiB":                {raw("POST /v1/messages HTTP/1.1\nHost: localhost\n" + key + "Content-Length: 1073741824\n\n{"), "413", "model_too_large"},
 		"a_URL_for_the_model":  {ask + own + `-d '{"messages":[{"content":[{"type":"image","source":{"type":"url","url":"http://192.0.2.1/x"}}]}]}' ` + to + "/v1/messages", "403", "model_fetches"},
+		"B168_stored_skills":   {ask + own + `-d '{"container":{"skills":[{"type":"custom","skill_id":"s"}]}}' ` + to + "/v1/messages", "403", "model_stored"},
 		"the_socket_by_itself": {ask + `--unix-socket SOCKET -H 'X-Api-Key: sk-stranger-0123456789' -d '{}' http://localhost/v1/messages`, "403", "model_foreign_key"},
 	} {
 		t.Run("B43_B49_"+name, func(t *testing.T) {
