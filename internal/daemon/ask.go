@@ -116,7 +116,7 @@ func (d *daemon) ask(a netegress.Ask) {
 	}
 	p, version := d.policies.InForce(r.Container.ID)
 	r.Mode, r.Policy = string(p.Mode), version
-	r.AskFlagged, r.GrantSeconds, r.GrantBytes = p.Cop.AskFlagged(), p.Grant.Seconds, p.Grant.Bytes
+	r.AskFlagged, r.GrantSeconds, r.GrantBytes, r.CopBytes = p.Cop.AskFlagged(), p.Grant.Seconds, p.Grant.Bytes, p.Cop.Grant.Bytes
 	v := d.gate.Decide(ctx, r)
 	if v.Decision != gate.Allow && ctx.Err() != nil {
 		if d.state.Clean(a.Container) {
@@ -179,7 +179,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 	}
 	terms, err := d.lead(a, r.Destination, termsOf(d.policies.For(r.Container.ID), v))
 	if err != nil {
-		return errors.Join(err, d.egress.Refuse(a)) // an approval stays, for the next try
+		return d.refuse(a, v, err) // an approval stays, for the next try
 	}
 	if v.Reason == gate.Approved {
 		err := d.gate.Consume(v.Question)
@@ -195,9 +195,9 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 	}
 	g, err := d.egress.Grant(a, terms)
 	if err != nil {
-		return errors.Join(err, d.egress.Refuse(a))
+		return d.refuse(a, v, err)
 	}
-	d.draws(g.ID, v)
+	d.draws(g, v)
 	return errors.Join(goOn(), d.granted(a, r, v, terms, g))
 }
 

@@ -413,7 +413,7 @@ func (c *compared) ask(b *box) {
 		}
 	}
 	a := &model.Ask{Container: b.Container, Process: p.Process, Held: c.rnd.IntN(4) > 0}
-	r := gate.Request{Process: p.event, Mode: string(c.policies.ModeOf(b.id)), AskFlagged: c.w.AskFlagged, GrantSeconds: 60, GrantBytes: c.w.Grant, Held: a.Held}
+	r := gate.Request{Process: p.event, Mode: string(c.policies.ModeOf(b.id)), AskFlagged: c.w.AskFlagged, GrantSeconds: 60, GrantBytes: c.w.Grant, CopBytes: c.w.Grant, Held: a.Held}
 	r.Container = c.processes.Container(b.cgroup, c.kernel.Bits(b.cgroup))
 	switch n := c.rnd.IntN(20); {
 	case n < 11:

@@ -31,6 +31,9 @@ func termsOf(p policy.Policy, v gate.Verdict) netegress.Terms {
 	if v.By == gate.ByCop {
 		grant.Seconds, grant.Bytes = min(grant.Seconds, p.Cop.Grant.Seconds), min(grant.Bytes, p.Cop.Grant.Bytes)
 	}
+	if v.Open != nil {
+		grant.Bytes = v.Open.Bytes
+	}
 	t := netegress.Terms{
 		For: seconds(grant.Seconds), Bytes: grant.Bytes, ClaimFor: seconds(p.ApprovalTTL), Resolvers: resolversOf(p.Resolvers),
 	}

@@ -31,6 +31,9 @@ func TestF01TermsNameWhoIsLetOut(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
+	if got := termsOf(policy.Default(), gate.Verdict{Reason: gate.Recognised, Open: &gate.Opening{Bytes: 7}}).Bytes; got != 7 { // B159
+		t.Errorf("%d bytes", got)
+	}
 }
 
 // F03: the event of a grant has the scope that it was made with, which is not always the one that was approved.

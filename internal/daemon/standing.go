@@ -13,18 +13,23 @@ import (
 	"weir/internal/taint"
 )
 
-// drawn is what a grant took from an approval that goes on.
+// drawn is what a grant took from an approval that goes on, or a recognised command.
 type drawn struct {
-	approval string
-	bytes    int64
+	from  string
+	bytes int64
+}
+
+// refuse denies what could not be carried out of a verdict that allows, and gives back what that drew.
+func (d *daemon) refuse(a netegress.Ask, v gate.Verdict, err error) error {
+	if v.Open != nil {
+		d.gate.Return(v.Open.From, v.Open.Bytes)
+	}
+	return errors.Join(err, d.egress.Refuse(a))
 }
 
 // carryOutStanding lets out who a standing approval covers, within what that has left.
 func (d *daemon) carryOutStanding(a netegress.Ask, r gate.Request, v gate.Verdict, goOn func() error) error {
-	refuse := func(err error) error {
-		d.gate.Return(v.Question, v.Open.Bytes)
-		return errors.Join(err, d.egress.Refuse(a))
-	}
+	refuse := func(err error) error { return d.refuse(a, v, err) }
 	terms, err := d.lead(a, r.Destination, termsOf(d.policies.For(r.Container.ID), v))
 	if err != nil {
 		return refuse(err)
@@ -42,7 +47,7 @@ func (d *daemon) carryOutStanding(a netegress.Ask, r gate.Request, v gate.Verdic
 	if changed() { // meanwhile: then the grant is the asker's own
 		return refuse(errors.Join(errChanged, d.egress.Revoke(a.Container, g.ID)))
 	}
-	d.draws(g.ID, v)
+	d.draws(g, v)
 	if !d.gate.InForce(v.Question) { // ended meanwhile
 		return refuse(d.egress.Revoke(a.Container, g.ID))
 	}
@@ -51,7 +56,7 @@ func (d *daemon) carryOutStanding(a netegress.Ask, r gate.Request, v gate.Verdic
 
 // standingTerms are terms within what a standing approval has left.
 func standingTerms(t netegress.Terms, v gate.Verdict, held bool) netegress.Terms {
-	t.For, t.Bytes, t.ClaimFor = v.Open.For, v.Open.Bytes, min(t.ClaimFor, v.Open.For)
+	t.For, t.ClaimFor = v.Open.For, min(t.ClaimFor, v.Open.For)
 	if held || v.Root != nil {
 		t.ClaimFor = 0 // its next try asks again, and the approval covers it
 	}
@@ -62,13 +67,18 @@ func standingTerms(t netegress.Terms, v gate.Verdict, held bool) netegress.Terms
 	return t
 }
 
-// draws notes what a grant took from an approval. What another verdict has opened since is no approval's to take back.
-func (d *daemon) draws(grant uint64, v gate.Verdict) {
+// draws notes what a grant took, and returns what it had not used of what it took before. What another verdict has opened since is no approval's to
+// take back.
+func (d *daemon) draws(g netegress.Grant, v gate.Verdict) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.drawn, grant)
+	took, ok := d.drawn[g.ID]
+	delete(d.drawn, g.ID)
 	if v.Open != nil {
-		d.drawn[grant] = drawn{v.Question, v.Open.Bytes}
+		d.drawn[g.ID] = drawn{v.Open.From, v.Open.Bytes}
+	}
+	d.mu.Unlock()
+	if ok {
+		d.gate.Return(took.from, min(took.bytes, g.Before))
 	}
 }
 
@@ -76,10 +86,10 @@ func (d *daemon) draws(grant uint64, v gate.Verdict) {
 func (d *daemon) drewFrom(grant uint64, approval string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.drawn[grant].approval == approval
+	return d.drawn[grant].from == approval
 }
 
-// giveBack returns to an approval what a grant under it has not used. What an earlier daemon granted stays taken.
+// giveBack returns what a grant has not used of what it took. What an earlier daemon granted stays taken.
 func (d *daemon) giveBack(g netegress.Grant) {
 	if !slices.Contains(over, g.State) {
 		return
@@ -89,7 +99,7 @@ func (d *daemon) giveBack(g netegress.Grant) {
 	delete(d.drawn, g.ID)
 	d.mu.Unlock()
 	if ok {
-		go d.gate.Return(took.approval, min(took.bytes, g.Bytes)) // who tells of a grant waits for no disk
+		go d.gate.Return(took.from, min(took.bytes, g.Bytes)) // who tells of a grant waits for no disk
 	}
 }
 

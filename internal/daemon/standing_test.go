@@ -30,9 +30,8 @@ func TestStandingTerms(t *testing.T) {
 		"without a time":                {gate.Opening{For: time.Minute}, nil, false, time.Minute, time.Minute},
 		"below a process":               {gate.Opening{For: time.Hour, Left: time.Hour}, root, false, time.Hour, 0},
 	} {
-		c.open.Bytes = 7
 		got := standingTerms(netegress.Terms{For: time.Minute, Bytes: 1 << 20, ClaimFor: 5 * time.Minute}, gate.Verdict{Open: &c.open, Root: c.root}, c.held)
-		if got.For != c.opens || got.ClaimFor != c.claims || got.Bytes != 7 {
+		if got.For != c.opens || got.ClaimFor != c.claims {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -81,15 +80,54 @@ func TestStandingEnds(t *testing.T) {
 
 // What another verdict has opened since is not given back to an approval.
 func TestDrawn(t *testing.T) {
-	d := &daemon{drawn: map[uint64]drawn{}}
-	d.draws(7, gate.Verdict{Reason: gate.Standing, Question: "abc234", Open: &gate.Opening{Bytes: 10}})
-	if got := d.drawn[7]; got != (drawn{"abc234", 10}) {
-		t.Errorf("%+v", got)
-	}
-	d.draws(7, gate.Verdict{Reason: gate.Passed})
-	if len(d.drawn) != 0 {
-		t.Errorf("%+v", d.drawn)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		c := newCompared(t, 1, map[string]int{})
+		defer c.close()
+		d, g := c.daemon, netegress.Grant{ID: 7}
+		d.draws(g, gate.Verdict{Reason: gate.Standing, Question: "abc234", Open: &gate.Opening{From: "abc234", Bytes: 10}})
+		if got := d.drawn[7]; got != (drawn{"abc234", 10}) {
+			t.Errorf("%+v", got)
+		}
+		d.draws(g, gate.Verdict{Reason: gate.Passed})
+		if len(d.drawn) != 0 {
+			t.Errorf("%+v", d.drawn)
+		}
+	})
+}
+
+// B159: a grant whose bytes are set anew gives back what it had left of those that it drew before, and no more than it drew.
+func TestB159DrawnAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCompared(t, 1, map[string]int{})
+		defer c.close()
+		b := c.boxes[0]
+		c.kernel.Taint(b.cgroup, taint.Secret)
+		ask := gate.Request{
+			Container: c.processes.Container(b.cgroup, taint.Secret), Process: b.processes[0].event, Destination: event.Destination{Address: "192.0.2.1", Port: 443, Protocol: "tcp"},
+			GrantSeconds: 60, GrantBytes: 1000,
+		}
+		first := make(chan gate.Verdict, 1)
+		go func() { first <- c.gate.Decide(t.Context(), ask) }()
+		synctest.Wait()
+		r := gate.Reply{Allow: true, By: "alice", For: gate.ForSession, Who: gate.WhoContainer}
+		shown, err := c.gate.Pending()[0].StandingBy(r)
+		c.must(err)
+		r.Adds = shown.Adds
+		_, err = c.Answer(t.Context(), c.gate.Pending()[0].ID, r)
+		c.must(err)
+		left := func(want int64) {
+			t.Helper()
+			if got := c.gate.Standing()[0].Left; got != want {
+				t.Errorf("%d bytes are left, want %d", got, want)
+			}
+		}
+		c.draws(netegress.Grant{ID: 7}, <-first)
+		left(3000)
+		c.draws(netegress.Grant{ID: 7, Before: 700}, c.gate.Decide(t.Context(), ask))
+		left(2700)
+		c.draws(netegress.Grant{ID: 7, Before: 5000}, gate.Verdict{Reason: gate.Approved})
+		left(3700)
+	})
 }
 
 // An open address that stands for a name which nobody knows any more may be that of a revoked approval.

@@ -46,7 +46,7 @@ func (g *Gate) still(r Request, v Verdict) Verdict {
 		return v
 	}
 	if v.Open != nil {
-		g.Return(v.Question, v.Open.Bytes)
+		g.Return(v.Open.From, v.Open.Bytes)
 	}
 	if v.Reason == Approved {
 		if err := g.Release(v.Question); err != nil {
@@ -79,7 +79,7 @@ func (v Verdict) may(r Request) bool {
 	case Passed:
 		return mode == modeEnforce && r.Ask != Tool && v.By == ByCop
 	case Recognised:
-		return mode == modeEnforce && r.Ask != Tool && v.By != ""
+		return mode == modeEnforce && r.Ask != Tool && v.By != "" && (r.Ask != Connect || v.Open != nil && v.Open.Bytes > 0)
 	case Standing:
 		return mode == modeEnforce && r.Ask == Connect && v.Question != "" && v.Open != nil && v.Open.Bytes > 0
 	case Approved:
@@ -130,7 +130,14 @@ func (g *Gate) recall(ctx context.Context, p *plan) Verdict {
 		case !part:
 			p.failed = Differs
 		case g.says(ctx, to, a.Destination):
-			return g.give(p, known.verdict())
+			if v := g.lets(known, a.Request); v.Reason != "" {
+				given := g.give(p, v)
+				if given.Decision != Allow {
+					g.Return(v.Open.From, v.Open.Bytes)
+				}
+				return given
+			}
+			p.asker.Why = "the command was let run before, and has all the bytes that it may send"
 		default:
 			p.asker.Why = "the command was let run before, but did not say that it goes there"
 		}

@@ -74,6 +74,7 @@ type Gate struct {
 	reviewer Reviewer
 	passed   []passed  // oldest first
 	running  []running // oldest first
+	started  uint64    // how many there were
 }
 
 // Open makes a gate and takes up the questions that an earlier one left: pending

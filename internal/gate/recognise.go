@@ -32,7 +32,9 @@ type passed struct {
 // running is the process that was seen to run it.
 type running struct {
 	passed
-	root process
+	root  process
+	id    string // of what all its processes may send together
+	drawn int64  // bytes of it, which grants have
 }
 
 // remember keeps a command that a reviewer let run.
@@ -65,11 +67,16 @@ func (g *Gate) begin(r Request, by, question string) {
 		return
 	}
 	to := judge(Request{Ask: Run, Process: p}).Facts.To // the text alone would trust argv[0]
-	k := running{passed{r.Container, text, to, f, by, question, g.clock().Add(g.claimTime())}, process{p.PID, p.Start}}
+	k := passed{r.Container, text, to, f, by, question, g.clock().Add(g.claimTime())}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	k.container = g.leftOf(r)
-	g.running = keep(g.running, k)
+	g.starts(k, p)
+}
+
+func (g *Gate) starts(p passed, root event.Process) {
+	g.started++
+	g.running = keep(g.running, running{passed: p, root: process{root.PID, root.Start}, id: fmt.Sprintf("run %d", g.started)})
 }
 
 func keep[T any](list []T, one T) []T {
@@ -151,7 +158,7 @@ func (g *Gate) take(p passed, by event.Process) bool {
 		g.passed = slices.Delete(g.passed, i, i+1)
 	}
 	p.until = g.clock().Add(g.claimTime())
-	g.running = keep(g.running, running{p, process{by.PID, by.Start}})
+	g.starts(p, by)
 	return true
 }
 
@@ -175,6 +182,49 @@ func (p *passed) cleared(bits []string, of func(event.Container) bool) {
 // verdict lets out what belongs to a command that was let run.
 func (p passed) verdict() Verdict {
 	return Yes(Recognised, "part of a command that "+p.by+" let run before").From(p.by).About(p.question)
+}
+
+// lets lets a process of a recognised command out, with bytes of those that all of them have together: as many as an approval that goes on
+// for a program has, and one grant has no more (B159). The zero Verdict: there are none left.
+func (g *Gate) lets(k running, r Request) Verdict {
+	each := r.GrantBytes
+	if k.by == ByCop {
+		each = min(each, r.CopBytes)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.runningBy(k.id)
+	if now == nil {
+		return Verdict{}
+	}
+	open := Opening{From: k.id, Bytes: min(each, shares*each-now.drawn)}
+	if open.Bytes <= 0 {
+		return Verdict{}
+	}
+	now.drawn += open.Bytes
+	v := k.verdict()
+	v.Open = &open
+	return v
+}
+
+// Return gives back what a grant did not use of what it drew from an approval that goes on, or a recognised command.
+func (g *Gate) Return(from string, n int64) {
+	g.mu.Lock()
+	k := g.runningBy(from)
+	if k != nil {
+		k.drawn -= min(max(n, 0), k.drawn)
+	}
+	g.mu.Unlock()
+	if k == nil {
+		g.queue.Return(from, n)
+	}
+}
+
+func (g *Gate) runningBy(id string) *running {
+	if i := slices.IndexFunc(g.running, func(k running) bool { return k.id == id }); i >= 0 {
+		return &g.running[i]
+	}
+	return nil
 }
 
 // forget drops what is over.

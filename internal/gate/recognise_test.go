@@ -145,7 +145,7 @@ func TestB11CoversBoundedG26(t *testing.T) {
 	for i := range 64 {
 		p.Ancestry = append(p.Ancestry, event.Ancestor{PID: 99 - i, Exe: "/usr/bin/curl", Argv: argv})
 	}
-	k := running{passed{form: f}, process{PID: 1}}
+	k := running{passed: passed{form: f}, root: process{PID: 1}}
 	left, covers := maxSteps, true
 	made := testing.AllocsPerRun(1, func() {
 		left = maxSteps
@@ -240,6 +240,79 @@ func TestB158PartsGoTheirOwnWay(t *testing.T) {
 		r.ask(curl(both, send, hooks)).gives(Allow, Recognised)
 		r.ask(curl(both, shell, to("203.0.113.80", 80, ""))).gives(Allow, Recognised)
 		r.ask(curl(both, child("/usr/bin/curl", "curl", "https://api.slack.test/7"), to("198.18.0.9", 443, "api.slack.test"))).gives(Allow, Recognised)
+	})
+}
+
+// B159: all that a command starts has the same bytes together, four times what one grant has; what is given back can be drawn again.
+func TestB159OnePool(t *testing.T) {
+	few := func(r *Request) { r.GrantBytes, r.CopBytes = 100, 10 }
+	pid := 200
+	child := func(r *Request) {
+		below(r)
+		pid++
+		r.Process.PID = pid
+		few(r)
+	}
+	draws := func(r *rig, each int64, change ...func(*Request)) {
+		r.t.Helper()
+		for _, want := range []int64{each, each, each, each} {
+			if v := r.ask(curl(append(change, child)...)).gives(Allow, Recognised); v.Open == nil || v.Open.Bytes != want {
+				r.t.Fatalf("%+v, want %d bytes", v.Open, want)
+			} else {
+				defer func() { r.Return(v.Open.From, 3) }()
+			}
+		}
+		c := r.ask(curl(append(change, child)...))
+		c.blocks()
+		if note := r.Pending()[0].Note; len(r.Pending()[0].Container.Taint) == 2 && !strings.Contains(note, "all the bytes that it may send") {
+			r.t.Errorf("the note is %q", note)
+		}
+		c.leaves()
+	}
+	bubble(t, func(r *rig) {
+		approvedRun(r)
+		r.Configure(opinion(true), true, 0, 0)
+		draws(r, 10, func(r *Request) { r.AskFlagged = true })
+		if v := r.ask(curl(child)).gives(Allow, Recognised); v.Open.Bytes != 10 {
+			t.Errorf("%+v", v.Open)
+		}
+		v := r.ask(curl(child)).gives(Allow, Recognised)
+		if v.Open.Bytes != 2 {
+			t.Errorf("%+v", v.Open)
+		}
+		r.Return(v.Open.From, 1000) // more than there were
+		r.ask(curl(child)).gives(Allow, Recognised)
+		other := func(r *Request) { // has its own
+			r.Process.Ancestry = []event.Ancestor{{PID: 97, Start: 4700, Comm: "bash", Exe: "/usr/bin/bash", Argv: []string{"/bin/bash", "-c", "x"}, Inside: true}}
+		}
+		r.Configure(opinion(false), true, 0, 0)
+		r.ask(curl(asking(wanted))).gives(Allow, Passed)
+		r.ask(curl(agentShell(wanted), func(r *Request) { r.Process.PID, r.Process.Start = 97, 4700 })).gives(Allow, Recognised)
+		r.Configure(opinion(true), true, 0, 0)
+		for range 4 {
+			if v := r.ask(curl(child, other)).gives(Allow, Recognised); v.Open.Bytes != 10 {
+				t.Errorf("%+v", v.Open)
+			}
+		}
+		c := r.ask(curl(child, other)) // a person was asked this before
+		c.blocks()
+		c.leaves()
+	})
+	bubble(t, func(r *rig) { // a person's
+		r.Gate.resolve = func(context.Context, string) ([]netip.Addr, error) {
+			return []netip.Addr{netip.MustParseAddr("203.0.113.9")}, nil
+		}
+		c := r.ask(curl(both, asking(wanted)))
+		r.answer(r.one(), true)
+		c.gives(Allow, Approved)
+		r.ask(curl(both, agentShell(wanted))).gives(Allow, Recognised)
+		draws(r, 100, both)
+		r.log.setFail(func(event.Event) error { return errFull }) // what is not given takes nothing
+		r.ask(curl(both, child)).gives(Deny, LogFailed)
+		r.log.setFail(nil)
+		if v := r.ask(curl(both, child)).gives(Allow, Recognised); v.Open.Bytes != 12 {
+			t.Errorf("%+v", v.Open)
+		}
 	})
 }
 

@@ -37,6 +37,7 @@ type Request struct {
 
 	GrantSeconds int     // for how long an approval opens Destination; 0: not known
 	GrantBytes   int64   // and for how many bytes, upstream; 0: not known
+	CopBytes     int64   // for how many where the reviewer let it
 	Covers       []Cover // with Ask Tool: what an approval can cover beyond the call
 
 	TaintRead time.Duration `json:"-"` // since boot, when Container.Taint was read: what is cleared afterwards it has no more; 0: as it is decided

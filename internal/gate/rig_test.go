@@ -233,6 +233,7 @@ func curl(change ...func(*Request)) Request {
 		Destination: event.Destination{Address: "203.0.113.9", Port: 443, Protocol: "tcp"},
 		Held:        true,
 		Mode:        modeEnforce,
+		GrantBytes:  64 << 20, CopBytes: 4 << 20,
 	}
 	for _, f := range change {
 		f(&r)

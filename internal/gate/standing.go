@@ -216,9 +216,10 @@ func (s *standing) covers(a CheckedRequest) bool {
 	return s.Who == WhoContainer
 }
 
-// Opening is what a verdict by a standing approval opens, where that differs from the policy's.
+// Opening is what a verdict by a standing approval, or on a recognised command, opens, where that differs from the policy's.
 type Opening struct {
-	For   time.Duration
+	From  string        // what has the bytes: give back with Return what was not used
+	For   time.Duration // of a standing approval
 	Left  time.Duration // of the approval's own time; 0: it has no end by itself
 	Bytes int64
 }
@@ -288,7 +289,7 @@ func (d *queue) draw(s *standing, a CheckedRequest) Verdict {
 	if !s.covers(a) {
 		return Verdict{}
 	}
-	open := Opening{For: time.Duration(s.Seconds) * time.Second, Bytes: min(s.Each, s.Left)}
+	open := Opening{From: s.ID, For: time.Duration(s.Seconds) * time.Second, Bytes: min(s.Each, s.Left)}
 	if s.Who == WhoProcess {
 		open.For = maxStanding
 	}

@@ -93,7 +93,7 @@ type Verdict struct {
 	Root     *event.Member // with a scope above 1: who is let out with all that it starts
 	For      string        // what an approval of a tool's call covers: empty, ForSession or ForKey
 	Rule     string        // with For: the permission rule that allows as much
-	Open     *Opening      // with Standing: what it opens
+	Open     *Opening      // with Standing, and with Recognised of a connection: what it opens
 	Class    string        // of the command, as it was classified; empty when that did not matter
 	Judged   string        // why it is of that class
 	Failed   Reason        // what failed before, so that a person had to decide; empty: nothing

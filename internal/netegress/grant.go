@@ -47,6 +47,7 @@ type Grant struct {
 	To        []Destination
 	Expires   time.Time
 	Bytes     int64
+	Before    int64 // that were left when Bytes was set anew
 	Cgroup    string
 	PIDs      []int
 }
@@ -375,7 +376,10 @@ func (e *Egress) open(g *live, to []Destination, expires uint64, bytes int64) er
 		err = e.egress.Grants.Update(g.ID, &k, ebpf.UpdateNoExist)
 	} else {
 		g.State = "extended"
-		err = e.rewrite(g.ID, func(kernel *egressGrant) bool { *kernel = k; return true })
+		err = e.rewrite(g.ID, func(kernel *egressGrant) bool {
+			g.Before, *kernel = max(kernel.Bytes, 0), k
+			return true
+		})
 	}
 	switch {
 	case errors.Is(err, ebpf.ErrKeyExist), errors.Is(err, ebpf.ErrKeyNotExist):

@@ -167,6 +167,7 @@ type let struct {
 	names     string
 	until     time.Duration
 	root      *Process // once it runs
+	grants    int      // that drew bytes: none comes back here
 }
 
 // Container is a guarded one.
@@ -377,8 +378,12 @@ func (w *World) decide(a *Ask) Verdict {
 		return w.refuse(a, "sealed")
 	}
 	if a.Kind == Connect {
-		if w.recognised(a) {
-			return w.logged(a, allow("recognised"))
+		if k := w.recognised(a); k != nil {
+			v := w.logged(a, allow("recognised"))
+			if v.Allow {
+				k.grants++
+			}
+			return v
 		}
 		if v := w.lasts(a); v.Allow {
 			return v
@@ -802,7 +807,7 @@ func (w *World) begins(a *Ask) bool {
 	}
 	q.State, q.over = Used, true
 	q.stored()
-	w.running = append(w.running, &let{a.Container, q.Taint, q.ask.Text, q.ask.Names, w.Now + w.ClaimFor, a.Process})
+	w.running = append(w.running, &let{a.Container, q.Taint, q.ask.Text, q.ask.Names, w.Now + w.ClaimFor, a.Process, 0})
 	return true
 }
 
@@ -816,11 +821,14 @@ func (w *World) firstLet(a *Ask) *Question {
 	return nil
 }
 
-// recognised says whether a process of a command that was let run goes where that said (G26).
-func (w *World) recognised(a *Ask) bool {
+// recognised is the command that was let run which a process belongs to that goes where that said (G26), and has bytes left (B159).
+func (w *World) recognised(a *Ask) *let {
 	w.tidy()
 	k := w.runs(a)
-	return k != nil && k.text == a.Process.Command && k.names != "" && k.names == a.To
+	if k != nil && k.text == a.Process.Command && k.names != "" && k.names == a.To && k.grants < 4 {
+		return k
+	}
+	return nil
 }
 
 func (w *World) runs(a *Ask) *let {

@@ -154,6 +154,14 @@ func (f *fixture) standing(t *testing.T) {
 		l.ended(t, event.Expired)
 		l.stays(t, l.upload(t), "when its time is over")
 	})
+	t.Run("B159 bytes of two places", func(t *testing.T) {
+		first := f.lasts(t, "30m", "--who", "container", "--bytes", "64KiB")
+		second := f.lastsIn(t, first.session, "30m", "--who", "container", "--bytes", "64KiB")
+		back := func() bool { return !strings.Contains(f.sensor.Must(t, "approvals"), "; 0 of 65536") }
+		rig.Eventually(t, "what the first did not use comes back", back)
+		first.arrived(t, first.upload(t, "http://"+second.To+"/"))
+		rig.Eventually(t, "what one process did not use of either comes back", back)
+	})
 	t.Run("bytes", func(t *testing.T) {
 		l := f.lasts(t, "30m", "--who", "container", "--bytes", "64KiB")
 		text, file := fmt.Sprintf("beyond.%d.end", l.Port), filepath.Join(t.TempDir(), "big")
