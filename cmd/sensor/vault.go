@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -152,6 +153,8 @@ func (b *bindingFlags) add(f *pflag.FlagSet) {
 	f.StringSliceVar(&b.binding.Methods, "method", nil, "`method` that it may be used with; none: all")
 	f.StringSliceVar(&b.binding.Paths, "path", nil, "`path` that it may be used below; none: all")
 	f.StringSliceVar(&b.binding.Networks, "network", nil, "private `address` or network that it may reach, such as 10.1.0.0/16")
+	f.StringVar(&b.binding.Scheme, "scheme", "", "how it is sent, whatever an agent asks for: "+strings.Join(vault.Schemes(), ", ")+"; none: as asked, and a person is asked about custom")
+	f.StringVar(&b.binding.Header, "header", "", "`name` of the header that it is sent in, with the scheme custom")
 	f.StringVar(&b.ca, "ca", "", "`file` of certificates that sign the server's, in place of the system's")
 }
 
@@ -230,9 +233,9 @@ func (s *system) vaultList(f *vaultFlags) *cobra.Command {
 				rows := [][]string{}
 				for _, i := range list {
 					b := i.Binding
-					rows = append(rows, []string{i.Key, orNone(b.Hosts), orNone(b.Methods), orNone(b.Paths), orNone(b.Networks), i.Changed.Format(time.DateOnly)})
+					rows = append(rows, []string{i.Key, orNone(b.Hosts), orNone(b.Methods), orNone(b.Paths), orNone(b.Networks), cmp.Or(b.Header, b.Scheme, "-"), i.Changed.Format(time.DateOnly)})
 				}
-				table(w, []string{"KEY", "HOSTS", "METHODS", "PATHS", "NETWORKS", "CHANGED"}, rows)
+				table(w, []string{"KEY", "HOSTS", "METHODS", "PATHS", "NETWORKS", "SENT AS", "CHANGED"}, rows)
 			})
 		},
 	}
@@ -271,8 +274,8 @@ func (s *system) vaultBind(f *vaultFlags) *cobra.Command {
 		Example: "  weir vault bind github-token --host api.github.com --method GET --path /repos",
 		Args:    args(1, 1, "a key"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if !free && len(b.binding.Hosts)+len(b.binding.Methods)+len(b.binding.Paths)+len(b.binding.Networks)+len(b.ca) == 0 {
-				return usage(cmd, "give --host, --method, --path, --network or --ca, or --free to bind it to nothing")
+			if !free && len(b.binding.Hosts)+len(b.binding.Methods)+len(b.binding.Paths)+len(b.binding.Networks)+len(b.ca+b.binding.Scheme+b.binding.Header) == 0 {
+				return usage(cmd, "give --host, --method, --path, --network, --scheme, --header or --ca, or --free to bind it to nothing")
 			}
 			binding, err := b.read()
 			if err != nil {
@@ -318,7 +321,7 @@ func (s *system) vaultTest(f *vaultFlags) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&scheme, "scheme", vault.Bearer, "how the secret is sent: "+strings.Join(vault.Schemes(), ", "))
+	cmd.Flags().StringVar(&scheme, "scheme", "", "how the secret is sent: "+strings.Join(vault.Schemes(), ", ")+"; none: as the key says, or bearer")
 	cmd.Flags().StringVar(&header, "header", "", "`name` of the header, with --scheme custom")
 	cmd.Flags().StringVar(&proxy, "proxy", "", "`URL` of a proxy, as vault.proxy in the policy names one")
 	return cmd

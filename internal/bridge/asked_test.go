@@ -18,7 +18,7 @@ func TestAskedIsShownWholeV2(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, hidden := show.Redact(gate.Question{Text: asked(r, true)})
+		q, hidden := show.Redact(gate.Question{Text: asked(r, vault.Binding{}, true)})
 		if hidden || !strings.Contains(q.Text, "DELETE") || !strings.Contains(q.Text, key) {
 			t.Errorf("hidden %v: %s", hidden, q.Text)
 		}

@@ -24,6 +24,7 @@ func (c *session) fetch(ctx context.Context, in toolCall) (string, map[string]an
 		return "", nil, s.denied(in.who, use, refuse("Denied: "+err.Error(), cmp.Or(seen.Wrong, string(vault.Invalid))))
 	}
 	use.Key, use.Method, use.Host, use.Path, use.Reason = r.Key, r.Method, r.Host(), r.Path(), r.Reason
+	use.Scheme, use.Header = r.Way(vault.Binding{})
 	if s.Rules.Killed(in.tool) { // since the call was announced
 		return "", nil, s.denied(in.who, use, refuse(textKilled, "kill_switch"))
 	}
@@ -46,13 +47,19 @@ func (c *session) fetch(ctx context.Context, in toolCall) (string, map[string]an
 		return "", nil, s.denied(in.who, use, classed(err))
 	}
 	wider := []string{permission.ForHost(r.Key, r.Host()), permission.ForRequest(r.Key, r.Host(), r.Method, r.Path())}
-	free := len(info.Binding.Hosts) == 0
-	// Of a key that is bound nowhere, a person says where it may go (V7): a rule without a host does not.
-	ask := free && s.Rules.Check(permission.Call{Tool: seen.Tool, Contents: wider}, "").Decision != permission.Allowed
+	use.Scheme, use.Header = r.Way(info.Binding)
+	free, ask := len(info.Binding.Hosts) == 0, ""
+	switch {
+	case use.Scheme == vault.Custom && info.Binding.Scheme == "": // some servers show others what is in a header (B161)
+		ask = "header_not_bound"
+	case free && s.Rules.Check(permission.Call{Tool: seen.Tool, Contents: wider}, "").Decision != permission.Allowed:
+		// Of a key that is bound nowhere, a person says where it may go (V7): a rule without a host does not.
+		ask = "key_not_bound"
+	}
 	a, err := c.admit(ctx, in, announced, seen, covers(seen.Tool, wider, []string{
 		fmt.Sprintf("every call with the key %s to %s, with any method, path and body", r.Key, r.Host()),
 		fmt.Sprintf("calls with the key %s to %s that are %s %s, with any query and body", r.Key, r.Host(), r.Method, r.Path()),
-	}), asked(r, free), ask)
+	}), asked(r, info.Binding, free), ask)
 	if err != nil {
 		return "", nil, s.denied(in.who, use, err)
 	}
@@ -65,7 +72,7 @@ func (c *session) fetch(ctx context.Context, in toolCall) (string, map[string]an
 			return "", nil, s.denied(in.who, use, refuse(textNoVault, string(vault.Locked)))
 		}
 	}
-	return c.make(ctx, in, seen, fetcher, r, use, a)
+	return c.make(ctx, in, seen, fetcher, r, info, use, a)
 }
 
 // next hands over a later page: of what was handed over already, so that nobody is asked again; but it is announced, and no rule denies it.
@@ -102,7 +109,7 @@ func (s *ToolServer) taint(who Asker, of kept) error {
 }
 
 // make makes the request, logs it, taints, and words the answer.
-func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, fetcher *vault.Fetcher, r vault.Request, use event.ToolUse, a admission) (string, map[string]any, error) {
+func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, fetcher *vault.Fetcher, r vault.Request, info vault.Info, use event.ToolUse, a admission) (string, map[string]any, error) {
 	s := c.server
 	if err := c.still(in, seen, a); err != nil { // binding a key takes its time too
 		return "", nil, s.denied(in.who, use, err)
@@ -110,7 +117,7 @@ func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, f
 	if !a.approved { // a person's word is in the log already
 		before := a.decision
 		if err := s.Host.Log(event.Event{
-			Kind: event.Verdict, Container: &in.who.Container, Process: &in.who.Process, Command: asked(r, false), Verdict: &before,
+			Kind: event.Verdict, Container: &in.who.Container, Process: &in.who.Process, Command: asked(r, info.Binding, false), Verdict: &before,
 		}); err != nil {
 			s.Logger.WithError(err).Error("write the event of a tool")
 			return "", nil, refuse(textLog, "log_failed")
@@ -150,9 +157,10 @@ func classed(err error) error {
 }
 
 // asked words a request for the person who decides (V2). All that the agent chose is quoted.
-func asked(r vault.Request, free bool) string {
+func asked(r vault.Request, b vault.Binding, free bool) string {
+	scheme, header := r.Way(b)
 	// No colon behind the key: what follows "token:" looks like a secret, and is hidden from who is asked elsewhere.
-	text := fmt.Sprintf("VaultHttpFetch: %s %s with the key %s, because %s", r.Method, strconv.Quote(r.URL), r.Key, strconv.Quote(r.Reason))
+	text := fmt.Sprintf("VaultHttpFetch: %s %s with the key %s in the header %s (%s), because %s", r.Method, strconv.Quote(r.URL), r.Key, header, scheme, strconv.Quote(r.Reason))
 	if r.Body != "" {
 		text += fmt.Sprintf("; it sends %d bytes", len(r.Body))
 	}

@@ -35,7 +35,7 @@ func (c *session) recall(ctx context.Context, in toolCall) (string, map[string]a
 	var a admission
 	announced, err := c.announcement(in)
 	if err == nil {
-		a, err = c.admit(ctx, in, announced, seen, wider, question, false)
+		a, err = c.admit(ctx, in, announced, seen, wider, question, "")
 	}
 	if err == nil {
 		err = c.still(in, seen, a)

@@ -183,11 +183,11 @@ func (s *ToolServer) leave(of string) {
 }
 
 // admit goes the steps before a call that was announced is made: rules, person. seen is the call as rules see it; covers are what an approval for more
-// than once can cover; ask forces a question where rules would allow.
-func (c *session) admit(ctx context.Context, in toolCall, a announcement, seen permission.Call, covers []gate.Cover, about string, ask bool) (admission, error) {
+// than once can cover; ask is why a person decides where rules would allow, or empty.
+func (c *session) admit(ctx context.Context, in toolCall, a announcement, seen permission.Call, covers []gate.Cover, about, ask string) (admission, error) {
 	got := c.server.Rules.Check(seen, a.mode)
-	if got.Decision == permission.Allowed && ask {
-		got = permission.Result{Decision: permission.Asked, Reason: permission.Reason{Type: "other", Reason: "key_not_bound"}}
+	if got.Decision == permission.Allowed && ask != "" {
+		got = permission.Result{Decision: permission.Asked, Reason: permission.Reason{Type: "other", Reason: ask}}
 		if a.mode == permission.ModeNoAsk {
 			got = permission.Result{Reason: permission.Reason{Type: "other", Reason: permission.NoAsking}}
 		}
@@ -199,7 +199,7 @@ func (c *session) admit(ctx context.Context, in toolCall, a announcement, seen p
 	default:
 		return admission{}, &refusal{textRule(got.Reason), got.Reason}
 	}
-	if !ask && in.who.Mode != "seal" && c.server.isGranted(in.who, covers) {
+	if ask == "" && in.who.Mode != "seal" && c.server.isGranted(in.who, covers) {
 		return admission{decision: event.Decision{Decision: "allow", Reason: "approved", Text: "a person allowed it for this session"}, mode: a.mode}, nil
 	}
 	admitted, err := c.confirm(ctx, in, covers, about)

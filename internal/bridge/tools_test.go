@@ -712,6 +712,53 @@ func TestFirstApprovalBindsV7(t *testing.T) {
 	}
 }
 
+// B161: a header that the key does not name is a person's to allow, each time and whatever the rules say, and they see it; so does the log.
+func TestB161HeaderIsAsked(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	s := r.client()
+	q := r.request("/")
+	q["auth_scheme"], q["auth_header_name"] = "custom", "X-Title"
+	for i, reply := range []gate.Reply{{}, {Allow: true, For: gate.ForSession}, {}} {
+		q["url"] = fmt.Sprintf("https://%s/%d", r.host(), i)
+		asked := r.person(reply)
+		text, res := r.announced(s, "", fetchName, q)
+		if about := <-asked; res.IsError == reply.Allow || !strings.Contains(about, "with the key gh in the header X-Title (custom), because") {
+			t.Errorf("%q: %s", about, text)
+		}
+	}
+	if text, res := r.announced(s, permission.ModeNoAsk, fetchName, q); !res.IsError {
+		t.Errorf("nobody may be asked: %s", text)
+	}
+	if text, res := r.announced(s, "", fetchName, r.request("/")); res.IsError {
+		t.Errorf("bearer: %s", text)
+	}
+	list, err := r.vault.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := list[0].Binding
+	b.Header = "X-Title"
+	if err := r.vault.Bind("gh", b); err != nil {
+		t.Fatal(err)
+	}
+	if text, res := r.announced(s, "", fetchName, q); res.IsError {
+		t.Errorf("the key's own: %s", text)
+	}
+	if text, res := r.announced(s, "", fetchName, r.request("/")); !res.IsError || !strings.Contains(text, "not_bound") {
+		t.Errorf("another than the key's: %s", text)
+	}
+	var used []string
+	for _, e := range r.uses() {
+		used = append(used, e.Verdict.Decision+" "+e.Use.Scheme+" "+e.Use.Header)
+	}
+	const custom, bearer = " custom X-Title", " bearer Authorization"
+	if d := cmp.Diff([]string{"deny" + custom, "allow" + custom, "deny" + custom, "deny" + custom, "allow" + bearer, "allow" + custom, "deny" + bearer}, used); d != "" {
+		t.Error(d)
+	}
+}
+
 // M1, M2, M6 over MCP.
 func TestRecallM1M2M6(t *testing.T) {
 	r := newRig(t)

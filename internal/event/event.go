@@ -294,6 +294,8 @@ type ToolUse struct {
 	Method   string `json:"method,omitempty"` // of a request; of a recall, its action
 	Host     string `json:"host,omitempty"`
 	Path     string `json:"path,omitempty"`   // without its query
+	Scheme   string `json:"scheme,omitempty"` // how the key's secret is sent, and in which header
+	Header   string `json:"header,omitempty"`
 	Status   int    `json:"status,omitempty"` // of the answer
 	Bytes    int64  `json:"bytes,omitempty"`  // that came back
 	Duration int64  `json:"duration_ms,omitempty"`

@@ -46,7 +46,7 @@ func Text(e Event) string {
 	some("asks to run %s", e.Command, quote)
 	if u := e.Use; u != nil {
 		add("calls %s", Visible(u.Tool))
-		for _, word := range []string{u.Method, u.Host + u.Path, u.Store, u.Key} {
+		for _, word := range []string{u.Method, u.Host + u.Path, u.Store, u.Key, u.Scheme, u.Header} {
 			some("%s", word, quote)
 		}
 		if u.Status != 0 {

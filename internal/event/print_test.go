@@ -32,7 +32,7 @@ func TestPrint(t *testing.T) {
 		"error   web[corruption,secret] - something failed",
 		"start   - version 1",
 		"stop    - asked to",
-		"tool    " + curl + " calls VaultHttpFetch GET example.com/x s gh status 200, 12 bytes failed: timeout = allow (approved) by alice (control, user alice, chat T1/C1, pts/3, ssh 192.0.2.7, from 127.0.0.1:40000) " + root + " - alice approved: known site",
+		"tool    " + curl + " calls VaultHttpFetch GET example.com/x s gh custom X-Key status 200, 12 bytes failed: timeout = allow (approved) by alice (control, user alice, chat T1/C1, pts/3, ssh 192.0.2.7, from 127.0.0.1:40000) " + root + " - alice approved: known site",
 		"finding web[corruption,secret] host_pid (critical, refused): it sees all",
 		"deny    " + curl + " ptrace = deny (attach) - process 7 outside",
 		"drop    web[corruption,secret] -> 203.0.113.5:443/tcp = deny (tainted)",

@@ -45,7 +45,7 @@ func sample() []event.Event {
 		{Kind: event.Error, Message: "something failed"},
 		{Kind: event.Start, Message: "version 1"},
 		{Kind: event.Stop, Message: "asked to"},
-		{Kind: event.Tool, Process: process, Verdict: answered, Use: &event.ToolUse{Tool: "VaultHttpFetch", Key: "gh", Method: "GET", Host: "example.com", Path: "/x", Status: 200, Bytes: 12, Duration: 30, Reason: "look", Store: "s", Failure: "timeout"}},
+		{Kind: event.Tool, Process: process, Verdict: answered, Use: &event.ToolUse{Tool: "VaultHttpFetch", Key: "gh", Method: "GET", Host: "example.com", Path: "/x", Scheme: "custom", Header: "X-Key", Status: 200, Bytes: 12, Duration: 30, Reason: "look", Store: "s", Failure: "timeout"}},
 		{Kind: event.Found, Finding: &event.Finding{ID: "host_pid", Severity: "critical", Text: "it sees all", Refused: true}},
 		{Kind: event.Deny, Process: process, Hook: "ptrace", Verdict: &event.Decision{Decision: "deny", Reason: "attach", Text: "process 7 outside"}},
 		{Kind: event.Drop, Destination: destination, Verdict: &event.Decision{Decision: "deny", Reason: "tainted"}},

@@ -1,6 +1,7 @@
 package vault
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -13,13 +14,15 @@ import (
 	"weir/internal/strict"
 )
 
-// Binding says where a secret may go (V7, V8). Empty lists bind nothing, but for Networks.
+// Binding says where a secret may go (V7, V8), and how (B161). What is empty binds nothing, but for Networks.
 type Binding struct {
 	Hosts    []string `json:"hosts,omitempty"`    // with a port where that is not 443
 	Methods  []string `json:"methods,omitempty"`  //
 	Paths    []string `json:"paths,omitempty"`    // prefixes, of whole segments
 	Networks []string `json:"networks,omitempty"` // addresses or prefixes that may be reached although they are private
 	CA       string   `json:"ca,omitempty"`       // certificates in PEM, in place of the system's
+	Scheme   string   `json:"scheme,omitempty"`   // the only one
+	Header   string   `json:"header,omitempty"`   // with the scheme Custom
 }
 
 var methods = []string{"GET", "POST", "PUT", "PATCH", "DELETE"}
@@ -28,7 +31,18 @@ const maxList = 100
 
 // clean checks a binding and writes it as it is compared.
 func (b Binding) clean() (Binding, error) {
-	c := Binding{CA: b.CA}
+	c := Binding{CA: b.CA, Scheme: b.Scheme, Header: b.Header}
+	if c.Header != "" {
+		c.Scheme = cmp.Or(c.Scheme, Custom)
+	}
+	switch {
+	case c.Scheme != "" && !slices.Contains(Schemes(), c.Scheme):
+		return c, fmt.Errorf("%s is no scheme: accepted are %s", strict.Quote(c.Scheme), strings.Join(Schemes(), ", "))
+	case (c.Scheme == Custom) != (c.Header != ""):
+		return c, errors.New("a header goes with the scheme custom, and only with it")
+	case c.Header != "" && !headerName(c.Header):
+		return c, fmt.Errorf("%s is no header for a secret: %s", strict.Quote(c.Header), whatHeader)
+	}
 	for _, list := range [][]string{b.Hosts, b.Methods, b.Paths, b.Networks} {
 		if len(list) > maxList {
 			return c, fmt.Errorf("a binding has more than %d entries of a kind", maxList)
@@ -94,6 +108,14 @@ func (b Binding) permits(host, method, escaped string) error {
 		}
 	}
 	return refuse(NotBound, "the key is not bound to this path")
+}
+
+// carries says whether a request may choose how the secret is sent: where the key says it, only that.
+func (b Binding) carries(r Request) error {
+	if b.Scheme == "" || r.Scheme == "" || r.Scheme == b.Scheme && strings.EqualFold(r.HeaderName, b.Header) {
+		return nil
+	}
+	return refuse(NotBound, "the key goes by another scheme or header: leave auth_scheme and auth_header_name out")
 }
 
 func plainPath(p string) bool {

@@ -78,7 +78,7 @@ func (f *Fetcher) take(r Request) (entry, error) {
 	case err != nil:
 		return entry{}, refuse(Locked, "the vault cannot be read: the operator finds why in the sensor's log")
 	}
-	if err := e.Binding.permits(r.Host(), r.Method, r.Path()); err != nil {
+	if err := cmp.Or(e.Binding.permits(r.Host(), r.Method, r.Path()), e.Binding.carries(r)); err != nil {
 		clear(e.Secret)
 		return entry{}, err
 	}

@@ -600,3 +600,36 @@ func FuzzRequest(f *testing.F) {
 		}
 	})
 }
+
+// B161: where a key says how it is sent, nothing else is; a request that names nothing gets that, also without it bearer.
+func TestB161HeaderOfTheKey(t *testing.T) {
+	for name, c := range map[string]struct {
+		scheme, header string // of the key
+		asks           string
+		sent           string // the header
+	}{
+		"nothing": {"", "", "", "Authorization"}, "as asked": {"", "", Custom, "X-Secret"},
+		"its own": {Custom, "x-secret", "", "X-Secret"}, "its own, named": {"", "X-SECRET", Custom, "X-Secret"}, "another header": {Custom, "X-Title", Custom, ""},
+		"not custom": {Bearer, "", Custom, ""}, "another scheme": {Custom, "X-Secret", Bearer, ""}, "basic": {Basic, "", "", "Authorization"},
+	} {
+		r := newRig(t, false)
+		b := r.binding()
+		b.Scheme, b.Header = c.scheme, c.header
+		set(t, r.vault, "gh", "me", secret, b)
+		_, err := r.fetch.Fetch(t.Context(), r.request("/", c.asks))
+		if c.sent == "" {
+			if ClassOf(err) != NotBound || len(r.seen) != 0 {
+				t.Errorf("%s: %v, sent %v", name, err, r.seen)
+			}
+			continue
+		}
+		if err != nil || len(r.seen) != 1 || r.seen[0].Get(c.sent) == "" {
+			t.Errorf("%s: %v, sent %v", name, err, r.seen)
+		}
+	}
+	for _, b := range []Binding{{Scheme: "digest"}, {Scheme: Custom}, {Scheme: Bearer, Header: "X-Key"}, {Header: "Host"}, {Header: "a b"}} {
+		if c, err := b.clean(); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%+v: %+v, %v", b, c, err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ type Request struct {
 	URL         string `json:"url"`
 	Method      string `json:"method,omitempty"`
 	Key         string `json:"vault_auth_key"`
-	Scheme      string `json:"auth_scheme,omitempty"` // empty: Bearer
+	Scheme      string `json:"auth_scheme,omitempty"` // empty: the key's own, or Bearer
 	HeaderName  string `json:"auth_header_name,omitempty"`
 	Body        string `json:"body,omitempty"`
 	ContentType string `json:"body_content_type,omitempty"`
@@ -74,7 +75,7 @@ func (r *Request) check() error {
 			return bad("the field %s is missing", f.name)
 		}
 	}
-	r.Method, r.Scheme = cmp.Or(r.Method, "GET"), cmp.Or(r.Scheme, Bearer)
+	r.Method = cmp.Or(r.Method, "GET")
 	if err := permission.CheckKey(r.Key); err != nil {
 		return bad("vault_auth_key: %v", err)
 	}
@@ -96,12 +97,12 @@ func (r *Request) check() error {
 	switch {
 	case !slices.Contains(methods, r.Method):
 		return bad("method %s is not accepted: use one of %s", strict.Quote(r.Method), strings.Join(methods, ", "))
-	case !slices.Contains(Schemes(), r.Scheme):
+	case r.Scheme != "" && !slices.Contains(Schemes(), r.Scheme):
 		return bad("auth_scheme %s is not accepted: use one of %s", strict.Quote(r.Scheme), strings.Join(Schemes(), ", "))
 	case (r.Scheme == Custom) != (r.HeaderName != ""):
 		return bad("auth_header_name goes with auth_scheme custom, and only with it")
 	case r.Scheme == Custom && !headerName(r.HeaderName):
-		return bad("auth_header_name %s is not accepted: 1 to 64 letters, digits, _ and -, and none that steers the connection", strict.Quote(r.HeaderName))
+		return bad("auth_header_name %s is not accepted: %s", strict.Quote(r.HeaderName), whatHeader)
 	case len(r.Body) > maxBody:
 		return bad("body has more than %d bytes", maxBody)
 	case r.Body != "" && r.Method == "GET":
@@ -115,6 +116,8 @@ func (r *Request) check() error {
 	}
 	return nil
 }
+
+const whatHeader = "1 to 64 letters, digits, _ and -, and none that steers the connection"
 
 func headerName(s string) bool {
 	if len(s) > maxHeader || strings.ContainsFunc(s, func(r rune) bool {
@@ -136,9 +139,22 @@ func (r Request) Host() string { return permission.Host(r.url.Host) }
 // Path is where on the host, without its query, which may hold anything.
 func (r Request) Path() string { return r.url.EscapedPath() }
 
+// Way is the scheme by which a key with a binding goes, and into which header.
+func (r Request) Way(b Binding) (scheme, header string) {
+	scheme = cmp.Or(r.Scheme, b.Scheme, Bearer)
+	switch scheme {
+	case Custom:
+		return scheme, http.CanonicalHeaderKey(cmp.Or(r.HeaderName, b.Header))
+	case XAPIKey:
+		return scheme, "X-Api-Key"
+	}
+	return scheme, "Authorization"
+}
+
 // header gives the one header with the secret.
 func (r Request) header(e entry) (name string, value []byte, err error) {
-	switch r.Scheme {
+	scheme, name := r.Way(e.Binding)
+	switch scheme {
 	case Basic:
 		plain := e.Secret
 		if e.User != "" || !strings.Contains(string(plain), ":") {
@@ -146,14 +162,11 @@ func (r Request) header(e entry) (name string, value []byte, err error) {
 			defer clear(plain)
 		}
 		value = base64.StdEncoding.AppendEncode([]byte("Basic "), plain)
-		return "Authorization", value, nil
+		return name, value, nil
 	case Bearer:
-		name, value = "Authorization", append([]byte("Bearer "), e.Secret...)
-	case XAPIKey:
-		name, value = "X-Api-Key", append([]byte{}, e.Secret...)
-	default:
-		name, value = r.HeaderName, append([]byte{}, e.Secret...)
+		value = []byte("Bearer ")
 	}
+	value = append(value, e.Secret...)
 	for _, c := range e.Secret {
 		if c < ' ' || c == 0x7f {
 			clear(value)
@@ -166,7 +179,8 @@ func (r Request) header(e entry) (name string, value []byte, err error) {
 // needles are what is taken out of the response: the secret, and the password alone where it is a part of it.
 func (r Request) needles(e entry) ([][]byte, error) {
 	all, err := spelled(e.Secret)
-	if i := bytes.IndexByte(e.Secret, ':'); err == nil && r.Scheme == Basic && e.User == "" && i >= 0 {
+	scheme, _ := r.Way(e.Binding)
+	if i := bytes.IndexByte(e.Secret, ':'); err == nil && scheme == Basic && e.User == "" && i >= 0 {
 		var password [][]byte
 		password, err = spelled(e.Secret[i+1:])
 		all = append(all, password...)

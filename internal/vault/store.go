@@ -209,8 +209,8 @@ func (v *Vault) Lend(key, host string) (secret []byte, ca string, err error) {
 	switch {
 	case !slices.Contains(b.Hosts, host):
 		err = fmt.Errorf("take secret: the key %s is not bound to %s: say so with weir vault bind", key, host)
-	case len(b.Methods)+len(b.Paths) > 0 || e.User != "":
-		err = fmt.Errorf("take secret: the key %s is for some methods or paths only, or for a user's name: make one for the whole host", key)
+	case len(b.Methods)+len(b.Paths) > 0 || e.User+b.Scheme != "":
+		err = fmt.Errorf("take secret: the key %s is for some methods or paths only, one scheme, or a user's name: make one for the whole host", key)
 	}
 	if err != nil {
 		clear(e.Secret)

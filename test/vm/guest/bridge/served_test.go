@@ -250,7 +250,7 @@ func (f *fixture) vault(t *testing.T) {
 	announce(t, s, fetchTool, fetch("/one"))
 	c.begin(t, fetchTool, fetch("/one"))
 	q := f.sensor.Asked(t, func(q gate.Question) bool { return q.Container.Name == s.Name })
-	if !strings.Contains(q.Text, "VaultHttpFetch: GET") || !strings.Contains(q.Text, "with the key gh, because") || !strings.Contains(q.Text, "the test of /one") {
+	if !strings.Contains(q.Text, "VaultHttpFetch: GET") || !strings.Contains(q.Text, "with the key gh in the header Authorization (bearer), because") || !strings.Contains(q.Text, "the test of /one") {
 		t.Errorf("the question is %q", q.Text)
 	}
 	if got := a.requests(); len(got) != 0 {
