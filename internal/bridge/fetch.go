@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weir/internal/event"
+	"weir/internal/gate"
 	"weir/internal/permission"
 	"weir/internal/vault"
 )
@@ -161,14 +162,23 @@ func asked(r vault.Request, b vault.Binding, free bool) string {
 	scheme, header := r.Way(b)
 	// No colon behind the key: what follows "token:" looks like a secret, and is hidden from who is asked elsewhere.
 	text := fmt.Sprintf("VaultHttpFetch: %s %s with the key %s in the header %s (%s), because %s", r.Method, strconv.Quote(r.URL), r.Key, header, scheme, strconv.Quote(r.Reason))
-	if r.Body != "" {
-		text += fmt.Sprintf("; it sends %d bytes", len(r.Body))
-	}
 	if free {
 		text += fmt.Sprintf("; the key is bound to no host yet: an approval binds it to %s", r.Host())
 	}
-	return text
+	if r.Body == "" {
+		return text
+	}
+	text += fmt.Sprintf("; it sends %d bytes of %s", len(r.Body), strconv.Quote(r.Type()))
+	body := strconv.Quote(r.Body)
+	if len(body) <= shownBody {
+		return text + ": " + body
+	}
+	// What is approved is all of it (B162).
+	return text + ", SHA-256 " + gate.Digest(r.Body) + ", which begin with " + strings.ToValidUTF8(body[:shownBody], "") + "…"
 }
+
+// shownBody is how much of a quoted body a question shows: with the rest of the text it has room there.
+const shownBody = 8 << 10
 
 // worded is an answer as a model reads it.
 func worded(r vault.Response) string {

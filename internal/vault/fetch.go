@@ -161,7 +161,7 @@ func (f *Fetcher) send(ctx context.Context, r Request, b Binding, name string, v
 	req.GetBody = nil // it is sent once
 	req.Header.Set("User-Agent", "weir")
 	if r.Body != "" {
-		req.Header.Set("Content-Type", cmp.Or(r.ContentType, "application/json"))
+		req.Header.Set("Content-Type", r.Type())
 	}
 	req.Header.Set(name, string(value))
 	defer req.Header.Del(name)

@@ -136,6 +136,9 @@ func headerName(s string) bool {
 // Host is where the request goes, as bindings and rules compare it.
 func (r Request) Host() string { return permission.Host(r.url.Host) }
 
+// Type is the media type of the body.
+func (r Request) Type() string { return cmp.Or(r.ContentType, "application/json") }
+
 // Path is where on the host, without its query, which may hold anything.
 func (r Request) Path() string { return r.url.EscapedPath() }
 
