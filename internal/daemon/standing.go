@@ -134,7 +134,7 @@ func (d *daemon) shut(s gate.StandingApproval, which func(netegress.Grant) bool)
 	return errors.Join(errs...)
 }
 
-// endOver ends the approvals whose process or container has ended, and those of containers with taint that they were not given for: it may have
+// endOver ends the approvals, and forgets the commands, whose process or container has ended, and those of containers with taint that they were not given for: it may have
 // come while no sensor ran, or before they were given.
 func (d *daemon) endOver() error { return d.endOf(linux.Alive, stands) }
 
@@ -147,6 +147,7 @@ func stands(c event.Container) bool {
 func (d *daemon) endOf(alive func(pid int, start uint64) bool, stands func(event.Container) bool) error {
 	d.clearing.Lock() // an approval loses the bit first
 	defer d.clearing.Unlock()
+	d.gate.EndRuns(alive)
 	_, err := d.gate.EndStanding(func(s gate.StandingApproval) event.ApprovalEnd {
 		if s.Root != nil && !alive(s.Root.PID, s.Root.Start) || !stands(s.Container) {
 			return event.Ended

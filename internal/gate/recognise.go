@@ -13,9 +13,12 @@ import (
 	"weir/internal/event"
 )
 
-// maxKept bounds how many commands that were allowed, and how many that run, are
-// kept. The oldest are forgotten, and asked about again.
-const maxKept = 1024
+// How many commands that were allowed, and how many that run, are kept. The oldest of the container that has most are forgotten, and asked
+// about again: its own where it has its share (B160).
+const (
+	maxKept = 1024
+	ownKept = maxKept / 4
+)
 
 // passed is a command that may run once: a reviewer or a person said so before it
 // ran (G26).
@@ -79,11 +82,22 @@ func (g *Gate) starts(p passed, root event.Process) {
 	g.running = keep(g.running, running{passed: p, root: process{root.PID, root.Start}, id: fmt.Sprintf("run %d", g.started)})
 }
 
-func keep[T any](list []T, one T) []T {
-	if len(list) == maxKept {
-		list = list[1:]
+func (p passed) of() string { return p.container.ID }
+
+func keep[T interface{ of() string }](list []T, one T) []T {
+	has, most := map[string]int{}, one.of()
+	for _, o := range list {
+		if has[o.of()]++; has[o.of()] > has[most] {
+			most = o.of()
+		}
 	}
-	return append(list, one)
+	if has[one.of()] >= ownKept {
+		most = one.of()
+	} else if len(list) < maxKept {
+		return append(list, one)
+	}
+	i := slices.IndexFunc(list, func(o T) bool { return o.of() == most })
+	return append(slices.Delete(list, i, i+1), one)
 }
 
 // recognise looks whether a command that is seen to run is one that was let run
@@ -234,6 +248,13 @@ func (g *Gate) forget() {
 	g.running = slices.DeleteFunc(g.running, func(r running) bool { return !now.Before(r.until) })
 }
 
+// EndRuns forgets the commands whose first process has ended.
+func (g *Gate) EndRuns(alive func(pid int, start uint64) bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.running = slices.DeleteFunc(g.running, func(r running) bool { return !alive(r.root.PID, r.root.Start) })
+}
+
 // runs gives the recognised command that a process belongs to, itself or by an
 // ancestor; of several, the one that began last.
 func (g *Gate) runs(r Request) (running, bool) {
@@ -265,14 +286,14 @@ func family(p event.Process) []process {
 func (k running) covers(p event.Process, left *matchSteps) (to []classify.Place, ok bool) {
 	own := ranOf(p)
 	if k.form.Has(own, left) {
-		return k.of(own), true
+		return k.goes(own), true
 	}
 	if own.Shell() {
 		return slices.DeleteFunc(slices.Clone(k.to), func(to classify.Place) bool { return !to.Shell }), k.form.Device
 	}
 	for _, a := range p.Ancestry {
 		if part := (ranCommand{File: a.Exe, Argv: a.Argv}); k.form.Has(part, left) {
-			return k.of(part), true
+			return k.goes(part), true
 		}
 		if (process{a.PID, a.Start}) == k.root {
 			break
@@ -281,8 +302,8 @@ func (k running) covers(p event.Process, left *matchSteps) (to []classify.Place,
 	return nil, false
 }
 
-// of is where a part of the command goes by its own words, of where the command was let go (B158).
-func (k running) of(part ranCommand) []classify.Place {
+// goes is where a part of the command goes by its own words, of where the command was let go (B158).
+func (k running) goes(part ranCommand) []classify.Place {
 	own := classify.Argv(classify.Observed{Argv: part.Argv, File: part.File}).Facts.To
 	return slices.DeleteFunc(own, func(to classify.Place) bool { return !slices.Contains(k.to, to) })
 }

@@ -316,6 +316,41 @@ func TestB159OnePool(t *testing.T) {
 	})
 }
 
+// B160: a container pushes out its own oldest commands, and no other's; what runs is forgotten when its first process has ended.
+func TestB160OwnShare(t *testing.T) {
+	in := func(id string) func(*Request) { return func(r *Request) { r.Container.ID = id } }
+	bubble(t, func(r *rig) {
+		r.Configure(opinion(false), true, 0, 0)
+		r.ask(curl(asking(wanted))).gives(Allow, Passed)
+		r.ask(curl(frozen, func(r *Request) { r.Process.PID, r.Process.Argv = 3000, []string{"curl", "https://calm.example"} })).gives(Allow, Passed)
+		for i := range 2 * maxKept {
+			greedy := in(fmt.Sprintf("greedy%d", i%3))
+			r.ask(curl(asking(fmt.Sprintf("curl https://h%d.example", i)), greedy)).gives(Allow, Passed)
+			r.ask(curl(frozen, greedy, func(r *Request) {
+				r.Process.PID, r.Process.Argv = 4000+i, []string{"curl", fmt.Sprintf("https://g%d.example", i)}
+			})).gives(Allow, Passed)
+		}
+		if len(r.passed) != 3*ownKept+1 || len(r.running) != 3*ownKept+1 {
+			t.Errorf("%d and %d are kept", len(r.passed), len(r.running))
+		}
+		for i := range maxKept / 2 { // of few commands each
+			r.ask(curl(asking(wanted), in(fmt.Sprintf("many%d", i)))).gives(Allow, Passed)
+		}
+		if len(r.passed) != maxKept {
+			t.Errorf("%d are kept", len(r.passed))
+		}
+		r.ask(curl(agentShell(wanted))).gives(Allow, Recognised)
+		calm := r.running[0]
+		if calm.container.ID != "c1" {
+			t.Errorf("the first that runs is of %s", calm.container.ID)
+		}
+		r.EndRuns(func(pid int, start uint64) bool { return pid == calm.root.PID && start == calm.root.Start })
+		if len(r.running) != 1 || r.running[0].root != calm.root {
+			t.Errorf("%d run", len(r.running))
+		}
+	})
+}
+
 // G15: who asked gave up; the approval comes later, and the next who asks the same has it.
 func TestLateCommandG15(t *testing.T) {
 	bubble(t, func(r *rig) {

@@ -156,6 +156,7 @@ var table = []bypass{
 	{"B157", "A thread waits for descriptors at one end of a pair, whose other end leaves the container before the taint; whoever has that hands in a pipe.", "Who it receives from is judged when a descriptor comes, not when the call began."},
 	{"B158", "A URL in what one part of an approved command sends lets every other part out to its host, which nobody was shown.", "Each part goes only to the hosts that its own words connect it to, and the question lists them."},
 	{"B159", "Each process that an approved command starts has a full budget of bytes of its own, and so has each connection: together they send without limit.", "All of them draw from what the command has, and what one did not use goes back."},
+	{"B160", "One container has so many commands allowed that those of others are forgotten, and asked about again.", "A container has a quarter of what is kept, and its own oldest goes."},
 	{"B161", "An agent chooses the header that carries a vault's secret: one that the server shows to others, and nobody is told.", "A key says its header, or a person does, who is shown it."},
 	{"B162", "A person approves a vault's request, and is shown how many bytes it sends, but not which.", "The body is shown and is part of what is approved; a longer one by its beginning and hash."},
 	{"B165", "A downloader reads what it sends from a file, by an option that the reviewer does not know (`wget -e`, `curl -K`, `-H @file`, `--expand-data`).", "An option that is not known to send nothing counts as sending."},
