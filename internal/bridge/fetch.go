@@ -125,7 +125,7 @@ func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, f
 		}
 	}
 	begun := s.Now()
-	got, err := fetcher.Fetch(ctx, r)
+	got, err := fetcher.Fetch(ctx, place(in.who), r)
 	use.Duration = s.Now().Sub(begun).Round(time.Millisecond).Milliseconds()
 	fetcher.Clean(r.Key, &use.Path, &use.Reason)
 	if err != nil {

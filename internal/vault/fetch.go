@@ -41,7 +41,7 @@ type Response struct {
 type Header struct{ Name, Value string }
 
 // Fetcher makes requests with the secrets of a vault. Its methods may be called at the same time; requests with one key wait for each
-// other.
+// other, and one of each container is before those that it makes besides.
 type Fetcher struct {
 	Vault    *Vault
 	Resolver Resolver      // nil: the host's own
@@ -85,15 +85,18 @@ func (f *Fetcher) take(r Request) (entry, error) {
 	return e, nil
 }
 
-// Fetch makes one request. The secret is read, used and wiped here; errors are *Error.
-func (f *Fetcher) Fetch(ctx context.Context, r Request) (Response, error) {
+// Fetch makes one request for a container. The secret is read, used and wiped here; errors are *Error.
+func (f *Fetcher) Fetch(ctx context.Context, container string, r Request) (Response, error) {
+	// First the container's own among themselves, so that few of them are before another's (B163).
+	for _, turn := range []string{container + "\x00" + r.Key, r.Key} {
+		leave, err := f.enter(ctx, turn)
+		if err != nil {
+			return Response{}, err
+		}
+		defer leave()
+	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.Time, MaxTime))
 	defer cancel()
-	leave, err := f.enter(ctx, r.Key)
-	if err != nil {
-		return Response{}, err
-	}
-	defer leave()
 	e, err := f.take(r)
 	if err != nil {
 		return Response{}, err
@@ -116,7 +119,7 @@ func (f *Fetcher) Fetch(ctx context.Context, r Request) (Response, error) {
 	return f.send(ctx, r, e.Binding, name, value, scrub)
 }
 
-// enter waits until no other request uses the key.
+// enter waits for a turn, in the order of asking.
 func (f *Fetcher) enter(ctx context.Context, key string) (leave func(), err error) {
 	f.mu.Lock()
 	t := f.busy[key]
