@@ -14,7 +14,7 @@ import (
 const (
 	pageSize = 200 << 10 // bytes: below what agents cut results at, as the tool's metadata asks them to
 	pageTime = 5 * time.Minute
-	maxKept  = 16 << 20 // bytes of answers that wait to be read on
+	maxKept  = 16 << 20 // bytes of answers that wait to be read on; a quarter of one container
 )
 
 // pages keeps long answers, freed of their secrets, until they are read to their end or their time is over (V4).
@@ -54,9 +54,11 @@ func (p *pages) keep(k pageKey, a kept) string {
 		return a.text
 	}
 	for old, one := range p.kept {
-		if !p.now().Before(one.until) || p.size+len(a.text) > maxKept {
+		if !p.now().Before(one.until) {
 			p.drop(old)
 		}
+	}
+	for p.makesRoom(k.container, len(a.text)) {
 	}
 	if p.kept == nil {
 		p.kept = map[pageKey]kept{}
@@ -66,6 +68,29 @@ func (p *pages) keep(k pageKey, a kept) string {
 	p.size += len(a.text)
 	part, _ := page(a.text, 1)
 	return part
+}
+
+// makesRoom drops the oldest answer of the container that has most, if n more bytes of another have no room: its own where it has a quarter (B164).
+func (p *pages) makesRoom(container string, n int) bool {
+	has, most := map[string]int{}, container
+	for k, one := range p.kept {
+		if has[k.container] += len(one.text); has[k.container] > has[most] {
+			most = k.container
+		}
+	}
+	if has[container]+n > maxKept/4 {
+		most = container
+	} else if p.size+n <= maxKept {
+		return false
+	}
+	var oldest pageKey
+	for k, one := range p.kept {
+		if k.container == most && (oldest.container == "" || one.until.Before(p.kept[oldest].until)) {
+			oldest = k
+		}
+	}
+	p.drop(oldest)
+	return has[most] > 0
 }
 
 func (p *pages) drop(k pageKey) {

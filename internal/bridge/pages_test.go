@@ -120,3 +120,38 @@ func TestPagesAreBounded(t *testing.T) {
 		t.Error("it is kept for ever")
 	}
 }
+
+// B164: a container's long answers push out its own, and of those that have most.
+func TestB164OwnQuarter(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	p := pages{now: func() time.Time { return now }}
+	long := strings.Repeat("x", 1<<20)
+	keep := func(container string, n int) pageKey {
+		t.Helper()
+		now = now.Add(time.Millisecond)
+		k, err := keyOf(container, vault.Request{URL: fmt.Sprint(n)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.keep(k, kept{text: long})
+		return k
+	}
+	there := func(k pageKey) bool {
+		_, _, ok := p.read(k, 2)
+		return ok
+	}
+	calm := keep("calm", 0)
+	var greedy []pageKey
+	for i := range 100 {
+		greedy = append(greedy, keep("greedy", i))
+	}
+	if !there(calm) || there(greedy[95]) || !there(greedy[96]) || p.size != 5<<20 {
+		t.Errorf("calm has its answer: %v; %d bytes", there(calm), p.size)
+	}
+	for i := range 14 { // of one answer each, until all have no room
+		keep(fmt.Sprint("other", i), 0)
+	}
+	if !there(calm) || there(greedy[98]) || !there(greedy[99]) || p.size != maxKept {
+		t.Errorf("calm has its answer: %v; %d bytes", there(calm), p.size)
+	}
+}

@@ -160,6 +160,7 @@ var table = []bypass{
 	{"B161", "An agent chooses the header that carries a vault's secret: one that the server shows to others, and nobody is told.", "A key says its header, or a person does, who is shown it."},
 	{"B162", "A person approves a vault's request, and is shown how many bytes it sends, but not which.", "The body is shown and is part of what is approved; a longer one by its beginning and hash."},
 	{"B163", "One container's slow requests keep a vault's key busy, and those of others end before their turn.", "Of each container one waits for the key, and its time begins with its turn."},
+	{"B164", "One container's long answers push out those of others that wait to be read on.", "A container has a quarter of the room, and its own oldest goes."},
 	{"B165", "A downloader reads what it sends from a file, by an option that the reviewer does not know (`wget -e`, `curl -K`, `-H @file`, `--expand-data`).", "An option that is not known to send nothing counts as sending."},
 	{"B166", "A program of its own goes to a host that another command of the text above it names, and the reviewer takes that for its own.", "Only a command's own words explain where it goes."},
 	{"B167", "A container executes so much, with long arguments, that the event log rotates away what it and others were refused, and why they are tainted.", "What is more than an execution or an allowed connection is kept in a file of its own, too, of which each container has a share."},
