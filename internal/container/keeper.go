@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -43,8 +44,9 @@ type Keeper struct {
 	Options
 
 	mu    sync.Mutex
-	known map[string]*entry // by namespace/id
-	lost  bool              // the connection, and that was told
+	known map[string]*entry            // by namespace/id
+	pods  map[string]map[string]string // labels of all sandboxes, also those that are left alone; by namespace/id
+	lost  bool                         // the connection, and that was told
 
 	acting chan struct{} // has room while nobody looks at a container: events and the runtime's questions come at the same time
 	looked sync.Once
@@ -66,7 +68,7 @@ type entry struct {
 
 // New makes a Keeper that knows nothing yet.
 func New(o Options) *Keeper {
-	return &Keeper{Options: o, known: map[string]*entry{}, acting: make(chan struct{}, 1), ready: make(chan struct{})}
+	return &Keeper{Options: o, known: map[string]*entry{}, pods: map[string]map[string]string{}, acting: make(chan struct{}, 1), ready: make(chan struct{})}
 }
 
 // Run follows the runtime that the policy names, until ctx ends. changed says that the policy may be another.
@@ -144,9 +146,29 @@ func (k *Keeper) connected(listed map[string]bool, err error) {
 			gone = append(gone, e)
 		}
 	}
+	maps.DeleteFunc(k.pods, func(at string, _ map[string]string) bool { return !listed[at] })
 	k.mu.Unlock()
 	for _, e := range gone {
 		k.stopped(e.container.Namespace, e.container.ID, true)
+	}
+}
+
+// each is told of all that exist. A pod's sandbox may be listed after its containers.
+func (k *Keeper) each(all []Container) {
+	for _, c := range all {
+		k.label(c)
+	}
+	for _, c := range all {
+		k.seen(c)
+	}
+}
+
+// label notes the labels of a pod.
+func (k *Keeper) label(c Container) {
+	if c.Spec.Annotations[kindAnnotation] == "sandbox" {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.pods[name(c.Namespace, c.ID)] = c.Labels
 	}
 }
 
@@ -171,6 +193,7 @@ func (k *Keeper) stopped(namespace, id string, deleted bool) {
 	}
 	if deleted {
 		delete(k.known, at)
+		delete(k.pods, at)
 	}
 	k.mu.Unlock()
 	if e == nil {
@@ -221,6 +244,7 @@ func (k *Keeper) shared(e *entry) bool {
 
 // take finds the container's cgroup, and guards it if the policy says so; nil: it is left alone.
 func (k *Keeper) take(c Container) (*entry, error) {
+	k.label(c)
 	p := k.Policy()
 	e, err := k.locate(c, p)
 	if err != nil || e == nil {

@@ -72,8 +72,26 @@ func TestAgentLabel(t *testing.T) {
 	is(with(nil, "a1"), "agent a1")
 	is(with(nil, strings.Repeat("x", maxAgent+1)), "default/c1")
 	is(pod, "pod 7c0f")
-	k.known["k8s.io/sandbox"] = &entry{container: Container{Labels: with(pod, "a2")}}
+	sandbox := Container{Namespace: "k8s.io", ID: "sandbox", Labels: with(pod, "a2"), Spec: &specs.Spec{Annotations: map[string]string{kindAnnotation: "sandbox"}}}
+	seen := ""
+	k.Parents = func() []string {
+		seen = k.origin(Container{Namespace: "k8s.io", ID: "app", Labels: pod}).Identity()
+		return nil
+	}
+	app := Container{Namespace: "k8s.io", ID: "app", Labels: pod, Spec: &specs.Spec{Linux: &specs.Linux{CgroupsPath: "/none/app"}}}
+	k.each([]Container{app, sandbox}) // both are left alone
+	if seen != "agent a2" {
+		t.Errorf("a container that is listed before its pod's sandbox is %q", seen)
+	}
 	is(pod, "agent a2")
 	is(with(pod, "a1"), "agent a1")
+	k.stopped("k8s.io", "sandbox", false)
+	is(pod, "agent a2")
+	k.stopped("k8s.io", "sandbox", true)
+	is(pod, "pod 7c0f")
+	k.seen(sandbox)
+	is(pod, "agent a2")
+	k.connected(map[string]bool{}, nil)
+	is(pod, "pod 7c0f")
 	is(map[string]string{podUIDLabel: "another"}, "pod another")
 }

@@ -65,9 +65,9 @@ func (k *Keeper) origin(c Container) taint.Origin {
 	if o.Agent == "" && o.PodUID != "" {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		for _, e := range k.known {
-			if e.container.Labels[podUIDLabel] == o.PodUID {
-				o.Agent = max(o.Agent, e.container.Labels[label]) // of several always the same
+		for _, labels := range k.pods {
+			if labels[podUIDLabel] == o.PodUID {
+				o.Agent = max(o.Agent, labels[label]) // of several always the same
 			}
 		}
 	}

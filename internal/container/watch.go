@@ -56,13 +56,15 @@ func follow(ctx context.Context, c *client, k *Keeper) error {
 		}
 	}()
 	pids, listed := map[string]int{}, map[string]bool{}
+	var all []Container
 	if err := c.each(ctx, func(one Container) {
 		listed[name(one.Namespace, one.ID)] = true
 		pids[name(one.Namespace, one.ID)] = one.PID
-		k.seen(one)
+		all = append(all, one)
 	}); err != nil {
 		return err
 	}
+	k.each(all)
 	k.connected(listed, nil)
 	look := time.NewTimer(settle)
 	defer look.Stop()

@@ -122,7 +122,7 @@ func (s *State) Describe(id, name string, o Origin) error {
 	return s.store(r)
 }
 
-// Stored is the taint of all that is stored under the same runtime's id or the same pod (G3, B45).
+// Stored is the taint of all that is stored under the same runtime's id, the same pod or the same agent (G3, B45).
 func (s *State) Stored(o Origin) Bits {
 	s.mu.Lock()
 	defer s.mu.Unlock()

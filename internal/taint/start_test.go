@@ -243,6 +243,19 @@ func TestNoRoomForLess(t *testing.T) {
 	}
 }
 
+// What is stored of an agent counts for all that is the same agent, and of none counts for nothing else (G3).
+func TestStoredAgent(t *testing.T) {
+	s, _ := books(t)
+	r := s.child("one", Secret)
+	r.Origin = Origin{Runtime: "containerd", Namespace: "default", ID: "one", Agent: "a1"}
+	s.child("two", Corruption).Origin = Origin{Runtime: "containerd", Namespace: "default", ID: "two"}
+	for agent, want := range map[string]Bits{"a1": Secret, "a2": 0, "": 0} {
+		if got := s.Stored(Origin{Runtime: "containerd", Namespace: "default", ID: "three", Agent: agent}); got != want {
+			t.Errorf("%q: %v, want %v", agent, got, want)
+		}
+	}
+}
+
 // A container of Docker's that was gone and stands again is not gone: the days count anew when it stops (B45).
 func TestStandsAgain(t *testing.T) {
 	s, _ := books(t)

@@ -61,8 +61,11 @@ func (o Origin) Identity() string {
 	return ""
 }
 
-// same says whether both are the same container, or of one pod.
+// same says whether both are the same container, of one pod, or the same agent.
 func (o Origin) same(p Origin) bool {
+	if o.Agent != "" && o.Agent == p.Agent {
+		return true
+	}
 	if o.Runtime == "" || o.Runtime != p.Runtime {
 		return false
 	}
