@@ -62,9 +62,10 @@ type Tainter interface {
 
 // Elsewhere is what a container was tainted with on other nodes.
 type Elsewhere struct {
-	Identity string   `json:"identity"`
-	Taint    []string `json:"taint,omitempty"`
-	Nodes    []string `json:"nodes,omitempty"` // which told so
+	Identity  string    `json:"identity"`
+	Taint     []string  `json:"taint,omitempty"`
+	Nodes     []string  `json:"nodes,omitempty"`    // which told so
+	Forgotten time.Time `json:"forgotten,omitzero"` // of the question that this answers
 }
 
 // Wanted is an identity that a node wants to know of.

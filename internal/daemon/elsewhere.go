@@ -29,6 +29,8 @@ const (
 // inquiries ask the node's link what containers that begin here were tainted with on other nodes. Nothing that it is told is signed, so it only adds
 // taint: who lies taints, or keeps quiet.
 type inquiries struct {
+	forgets sync.Mutex // held while an identity is forgotten, and while what was found is told
+
 	mu     sync.Mutex
 	links  int       // that wait for what is wanted
 	late   bool      // somebody waited in vain since anything was told: nobody else waits
@@ -160,18 +162,24 @@ func (d *daemon) elsewhere(o taint.Origin, begins, wait bool) (bits taint.Bits, 
 	return bits, "fleet.unknown: nobody tells of other nodes"
 }
 
-// Moved implements control.Tainter.
-func (d *daemon) Moved(ctx context.Context, told []control.Elsewhere) ([]control.Wanted, error) {
+// elsewhereTold taints what runs by now. What was looked for before it was forgotten is looked for again.
+func (d *daemon) elsewhereTold(told []control.Elsewhere) error {
+	d.inquiries.forgets.Lock()
+	defer d.inquiries.forgets.Unlock()
+	forgotten, err := d.forgotten()
+	if err != nil {
+		return err
+	}
 	var errs []error
 	for _, one := range told {
 		bits, err := taint.StartBits(one.Taint)
 		if err != nil {
-			return nil, control.Errorf(control.Usage, "%w", err)
+			return control.Errorf(control.Usage, "%w", err)
 		}
-		if !d.inquiries.tell(one, bits) || bits == 0 {
+		if one.Forgotten.Before(forgotten[one.Identity]) || !d.inquiries.tell(one, bits) || bits == 0 {
 			continue
 		}
-		for _, st := range d.state.List() { // what runs by now
+		for _, st := range d.state.List() {
 			if st.Origin.Identity() == one.Identity && bits&^st.Taint != 0 && st.CgroupID != 0 {
 				_, err := d.taint(taint.Change{Container: st.ID, Bits: bits, Source: "fleet", By: "fleet", Why: "had it on " + strings.Join(one.Nodes, ", ")})
 				if err != nil {
@@ -181,7 +189,12 @@ func (d *daemon) Moved(ctx context.Context, told []control.Elsewhere) ([]control
 			}
 		}
 	}
-	if err := errors.Join(errs...); err != nil {
+	return errors.Join(errs...)
+}
+
+// Moved implements control.Tainter.
+func (d *daemon) Moved(ctx context.Context, told []control.Elsewhere) ([]control.Wanted, error) {
+	if err := d.elsewhereTold(told); err != nil {
 		return nil, err
 	}
 	asked := d.inquiries.wait(ctx)
@@ -218,8 +231,11 @@ func (d *daemon) forgotten() (map[string]time.Time, error) {
 
 // forget has what is known of an identity elsewhere count no more, and clears the taint that its containers here had by then.
 func (d *daemon) forget(ctx context.Context, s fleet.Statement, by string) (string, error) {
-	d.changing.Lock()
-	defer d.changing.Unlock()
+	d.inquiries.forgets.Lock()
+	defer d.inquiries.forgets.Unlock()
+	if s.Signed.After(time.Now()) { // else it would clear what is set after it came, and before it was signed
+		return "", control.Errorf(control.Denied, "refused: it was signed at %s, and is taken when that has come here: compare the clocks", show.Time(s.Signed))
+	}
 	forgotten, err := d.forgotten()
 	if err != nil {
 		return "", err
@@ -245,5 +261,5 @@ func (d *daemon) forget(ctx context.Context, s fleet.Statement, by string) (stri
 	if err := d.memory.Put(keyForgotten, forgotten); err != nil {
 		return "", err
 	}
-	return done, d.log.Write(event.Event{Kind: event.Error, Message: done + ", as " + by + " says: " + s.Why})
+	return done, d.log.Write(event.Event{Kind: event.Mode, Mode: string(d.policies.Mode()), Message: done + ", as " + by + " says: " + s.Why})
 }

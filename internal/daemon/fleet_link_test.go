@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"os"
 	"path/filepath"
@@ -549,13 +550,15 @@ func TestLinkSlow(t *testing.T) {
 	n.writes(10)
 	n.has()
 	seen := 0
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
+	late := time.AfterFunc(time.Minute, cancel) // without another event
 	err := h.people().Events(ctx, "n1", true, func(_ string, line []byte) error {
 		if seen == 0 { // it stands still until far more is there than is on its way at once
 			n.writes(9000)
 			n.has()
 		}
+		late.Reset(time.Minute)
 		if seen++; !strings.Contains(string(line), fmt.Sprintf(`"n1 %d `, seen)) {
 			return fmt.Errorf("%.100s is the event %d", line, seen)
 		}
@@ -595,14 +598,14 @@ func TestLinkSlow(t *testing.T) {
 			}
 		}
 	}
-	for { // what was dropped is sent again by who waits for an answer
-		short, cancel := context.WithTimeout(ctx, time.Second)
+	for end := time.Now().Add(time.Minute); ; { // what was dropped is sent again by who waits for an answer
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		_, err = people.Send(short, "n1", good)
 		cancel()
 		if err == nil || strings.Contains(err.Error(), "already answered") {
 			break
 		}
-		if ctx.Err() != nil {
+		if time.Now().After(end) {
 			t.Fatal(err)
 		}
 	}
@@ -917,6 +920,53 @@ func TestLinkMoved(t *testing.T) {
 	}
 }
 
+// TestForgetAhead: an order to forget that was signed ahead of the node's clock is not taken before its time, or it would reach what is set later.
+// What a link found before an order counts no more, and is looked for again.
+func TestForgetAhead(t *testing.T) {
+	a := newAsker(t)
+	p := a.policies.Base()
+	p.Fleet.Operators[0].Roles = append(p.Fleet.Operators[0].Roles, policy.RoleForget)
+	p.Fleet.Identity = true
+	a.policies.SetBase(p)
+	o := taint.Origin{Agent: "a1"}
+	order := func(at time.Time) (string, error) {
+		return a.Signed(t.Context(), a.sign(a.alice, fleet.Statement{Node: "n1", Signed: at, Expires: at.Add(fleet.MostForget), Forget: o.Identity(), Why: "made anew"}))
+	}
+	q, _ := a.inquiries.want(o.Identity(), true)
+	wanted, err := a.Moved(t.Context(), nil)
+	if err != nil || len(wanted) != 1 || !wanted[0].Forgotten.IsZero() {
+		t.Fatal(wanted, err)
+	}
+	if text, err := order(time.Now().Add(time.Minute)); err == nil || !strings.Contains(err.Error(), "is taken when that has come here") {
+		t.Error(text, err)
+	}
+	if all, err := a.forgotten(); err != nil || len(all) != 0 {
+		t.Error(all, err)
+	}
+	if text, err := order(time.Now()); err != nil || text != "agent a1 is forgotten" {
+		t.Fatal(text, err)
+	}
+	for {
+		e := <-a.events
+		if e.Kind == event.Error {
+			t.Errorf("an order that was taken is told as an error: %s", e.Message)
+		}
+		if strings.Contains(e.Message, "agent a1 is forgotten, as fleet operator alice says: made anew") {
+			break
+		}
+	}
+	wanted, err = a.Moved(t.Context(), []control.Elsewhere{{Identity: o.Identity(), Taint: []string{"secret"}, Nodes: []string{"n2"}}})
+	if err != nil || len(wanted) != 1 || wanted[0].Identity != o.Identity() || wanted[0].Forgotten.IsZero() {
+		t.Fatal(wanted, err)
+	}
+	if _, err := a.Moved(ended(t), []control.Elsewhere{{Identity: o.Identity(), Forgotten: wanted[0].Forgotten}}); err != nil {
+		t.Fatal(err)
+	}
+	if <-q.told; q.bits != 0 {
+		t.Errorf("what was forgotten meanwhile counts: %v", q.bits)
+	}
+}
+
 // TestForgets: only containers of the identity lose taint, and only what was there when that was signed.
 func TestForgets(t *testing.T) {
 	at := time.Now()
@@ -987,18 +1037,21 @@ func TestInquiries(t *testing.T) {
 	if got := m.wait(t.Context()); len(got) != maxAsked || got[0] != strconv.Itoa(maxAsked) {
 		t.Errorf("%q", got)
 	}
-	m = inquiries{}
-	before := heap()
-	for i := range maxWanted {
-		if q, _ := m.want(fmt.Sprintf("agent %253d", i), false); q == nil {
-			t.Fatalf("there is no room for %d", i)
+	least := int64(math.MaxInt64)
+	for range 5 { // others use memory meanwhile
+		m = inquiries{}
+		before := heap()
+		for i := range maxWanted {
+			if q, _ := m.want(fmt.Sprintf("agent %253d", i), false); q == nil {
+				t.Fatalf("there is no room for %d", i)
+			}
 		}
+		least = min(least, heap()-before)
 	}
-	if more := heap() - before; more > 6<<20 {
-		t.Errorf("all that can be wanted takes %d bytes", more)
-	} else {
-		t.Logf("all that can be wanted takes %d KiB", more>>10)
+	if least > 8<<20 {
+		t.Errorf("all that can be wanted takes %d bytes", least)
 	}
+	t.Logf("all that can be wanted takes %d KiB", least>>10)
 	m.wait(t.Context())
 	if q, there := m.want("one too many", false); q != nil || there {
 		t.Error("there is room for ever")
@@ -1009,6 +1062,7 @@ func TestInquiries(t *testing.T) {
 func heap() int64 {
 	var m runtime.MemStats
 	runtime.GC()
+	runtime.GC() // the first leaves what is pooled
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
 }

@@ -17,7 +17,7 @@ const (
 	Grant    Kind = "grant"    // egress was opened, used up or revoked: Grant
 	Taint    Kind = "taint"    // taint was set or cleared: Change, and Process if one caused it
 	Lost     Kind = "lost"     // something was lost on its way here: Loss
-	Mode     Kind = "mode"     // the mode or the policy changed: Mode, Message
+	Mode     Kind = "mode"     // the mode or the policy changed, or taint was forgotten for a fleet: Mode, Message
 	Error    Kind = "error"    // a failure or a finding that a person should know: Message
 	Start    Kind = "start"    // the sensor started: Message
 	Stop     Kind = "stop"     // the sensor stopped: Message

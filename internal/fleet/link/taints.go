@@ -110,9 +110,10 @@ func (t *taints) ask(ctx context.Context) error {
 	return failed
 }
 
-// find joins what the other nodes told of an identity, and nobody has had forgotten since.
+// find joins what the other nodes told of an identity, and nobody has had forgotten since; of an agent, which a sensor forgets before the bucket
+// does, also what this node told.
 func (t *taints) find(ctx context.Context, w control.Wanted) (control.Elsewhere, error) {
-	all := control.Elsewhere{Identity: w.Identity}
+	all := control.Elsewhere{Identity: w.Identity, Forgotten: w.Forgotten}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	stream, err := t.js.Stream(ctx, "KV_"+t.taint())
@@ -126,7 +127,7 @@ func (t *taints) find(ctx context.Context, w control.Wanted) (control.Elsewhere,
 	}
 	for subject := range info.State.Subjects {
 		node := subject[len(start):]
-		if node == t.Name {
+		if node == t.Name && !strings.HasPrefix(w.Identity, "agent ") {
 			continue // the sensor knows
 		}
 		m, err := stream.GetLastMsgForSubject(ctx, subject)

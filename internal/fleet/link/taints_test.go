@@ -69,6 +69,15 @@ func TestAskOn(t *testing.T) {
 	if sensor.err = nil; a.ask(t.Context()) != nil || len(sensor.told) != 0 {
 		t.Errorf("%+v", sensor.told)
 	}
+	for identity, want := range map[string]string{"pod 3": "[]", "agent a1": "[secret]"} { // an agent's earlier container ran here, too
+		if _, err := bucket.Put(t.Context(), taintOf(identity)+a.Name, fmt.Appendf(nil, `{"identity":%q,"taint":["secret"]}`, identity)); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-time.Hour)
+		if one, err := a.find(t.Context(), control.Wanted{Identity: identity, Forgotten: at}); err != nil || fmt.Sprint(one.Taint) != want || !one.Forgotten.Equal(at) {
+			t.Errorf("%+v, %v, want %s", one, err, want)
+		}
+	}
 	// What was told before somebody had it forgotten is not found, and what is told afterwards is.
 	forgotten := time.Now()
 	if _, err := bucket.Put(t.Context(), taintOf("pod 2")+"later", []byte(`{"identity":"pod 2","taint":["corruption"]}`)); err != nil {
