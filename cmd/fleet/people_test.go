@@ -302,6 +302,9 @@ func TestPeopleB151(t *testing.T) {
 	before := len(signed())
 	screens[0].types("a")
 	screens[0].shows("approve build-07/ghi789?")
+	for _, one := range screens {
+		one.anew()
+	}
 	screens[0].types("y")
 	for _, one := range screens {
 		one.shows("build-07/ghi789: denied by fleet operator alice") // as this sensor does
@@ -368,6 +371,7 @@ type screen struct {
 	far  *os.File
 	mu   sync.Mutex
 	out  bytes.Buffer
+	from int // what was drawn before counts no more
 	done chan int
 }
 
@@ -398,12 +402,19 @@ func onScreen(t *testing.T, args ...string) *screen {
 	return s
 }
 
+// anew has shows see only what is drawn from now on.
+func (s *screen) anew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.from = s.out.Len()
+}
+
 // shows waits until something was drawn.
 func (s *screen) shows(want string) {
 	s.t.Helper()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		s.mu.Lock()
-		found := strings.Contains(s.out.String(), want)
+		found := strings.Contains(s.out.String()[s.from:], want)
 		s.mu.Unlock()
 		if found {
 			return

@@ -131,9 +131,11 @@ func (s *Servers) Watch(ctx context.Context, fn func(map[string]notify.Message) 
 			}
 			maps.DeleteFunc(all, func(_ string, m notify.Message) bool { return time.Since(m.Question.Deadline) > questionAge })
 			continue
-		case entry := <-news.Updates():
+		case entry, ok := <-news.Updates():
 			var m notify.Message
 			switch {
+			case !ok:
+				return errors.New("read questions: the servers tell no more")
 			case entry == nil:
 				whole = true
 			case json.Unmarshal(entry.Value(), &m) == nil && policy.IsNode(m.Host) && policy.IsNode(m.Question.ID) && entry.Key() == m.Host+"."+m.Question.ID: // else it is none of a link's
