@@ -34,8 +34,9 @@ type taints struct {
 
 // told is an entry as the bucket has it.
 type told struct {
-	bits string
-	at   time.Time
+	bits  string
+	since time.Time // of the newest change of a tainted container: what an order to forget came before is told anew
+	at    time.Time
 }
 
 func (s *Servers) taint() string { return s.prefix + "_taint" } // a bucket
@@ -53,7 +54,7 @@ func (t *taints) tell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	now := map[string]map[string]bool{}
+	now, since := map[string]map[string]bool{}, map[string]time.Time{}
 	for _, c := range list {
 		if c.Identity == "" {
 			continue
@@ -63,6 +64,9 @@ func (t *taints) tell(ctx context.Context) error {
 		}
 		for _, bit := range c.Taint {
 			now[c.Identity][bit] = true
+			if c.Since.After(since[c.Identity]) {
+				since[c.Identity] = c.Since
+			}
 		}
 	}
 	maps.DeleteFunc(t.told, func(identity string, _ told) bool { return now[identity] == nil })
@@ -70,7 +74,7 @@ func (t *taints) tell(ctx context.Context) error {
 	for identity, bits := range now {
 		names := slices.Sorted(maps.Keys(bits))
 		is, was := strings.Join(names, " "), t.told[identity]
-		if is == was.bits && (is == "" || time.Since(was.at) < taintAgain) {
+		if is == was.bits && (is == "" || !since[identity].After(was.since) && time.Since(was.at) < taintAgain) {
 			continue
 		}
 		if bucket == nil {
@@ -85,7 +89,7 @@ func (t *taints) tell(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("tell taint: %w", err)
 		}
-		t.told[identity] = told{is, time.Now()}
+		t.told[identity] = told{is, since[identity], time.Now()}
 	}
 	return nil
 }

@@ -20,7 +20,10 @@ type wondering struct {
 	wants []control.Wanted
 	told  []control.Elsewhere
 	err   error
+	has   []control.Container
 }
+
+func (c *wondering) Containers(context.Context) ([]control.Container, error) { return c.has, nil }
 
 func (c *wondering) Moved(_ context.Context, told []control.Elsewhere) ([]control.Wanted, error) {
 	c.told = told
@@ -90,6 +93,45 @@ func TestAskOn(t *testing.T) {
 		one, err := a.find(t.Context(), control.Wanted{Identity: "pod 2", Forgotten: c.at})
 		if got := fmt.Sprint(one.Taint, " ", one.Nodes); err != nil || got != c.want {
 			t.Errorf("%s, %v, want %s", got, err, c.want)
+		}
+	}
+}
+
+// TestTellAnew: one container of an agent was cleared by an order to forget, and another one was tainted with the same since: that is told, or it would
+// count as forgotten.
+func TestTellAnew(t *testing.T) {
+	s, _ := hub(t)
+	bucket, err := s.js.KeyValue(t.Context(), s.taint())
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	is := func(taint string, since time.Duration) control.Container {
+		c := control.Container{Identity: "agent a1", Since: at.Add(since)}
+		if taint != "" {
+			c.Taint = []string{taint}
+		}
+		return c
+	}
+	sensor := &wondering{}
+	a := &taints{Servers: s, Node: Node{Name: "node", Sensor: serve(t, sensor)}, told: map[string]told{}}
+	for i, c := range []struct {
+		has  []control.Container
+		told uint64 // in all
+	}{
+		{[]control.Container{is("secret", 0)}, 1},
+		{[]control.Container{is("secret", 0)}, 1},
+		{[]control.Container{is("secret", 0), is("", 2)}, 1},
+		{[]control.Container{is("", 2), is("secret", 1)}, 2},
+		{[]control.Container{is("", 2), is("secret", 1)}, 2},
+		{[]control.Container{is("", 2), is("", 3)}, 3},
+	} {
+		sensor.has = c.has
+		if err := a.tell(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if e, err := bucket.Get(t.Context(), taintOf("agent a1")+"node"); err != nil || e.Revision() != c.told {
+			t.Errorf("%d: %v, %v, want %d", i, e, err, c.told)
 		}
 	}
 }
