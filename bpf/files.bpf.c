@@ -19,6 +19,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define SELINUX_MAGIC 0xf97cff8c
 #define DEBUGFS_MAGIC 0x64626720
 #define TRACEFS_MAGIC 0x74726163
+#define AAFS_MAGIC 0x5a3c69f0
 
 /* What nearly every open is done with: nothing in here matches, nothing is listed. */
 struct secret_filter {
@@ -619,7 +620,7 @@ static __always_inline int may_write_kernel(struct file *file)
 	if (magic == PROC_SUPER_MAGIC)
 		return may_write_proc(address_of(file->f_path.dentry));
 	if (magic == SECURITYFS_MAGIC || magic == SELINUX_MAGIC || magic == DEBUGFS_MAGIC ||
-	    magic == TRACEFS_MAGIC)
+	    magic == TRACEFS_MAGIC || magic == AAFS_MAGIC)
 		return may_write_proc(0);
 	return 1;
 }

@@ -133,8 +133,8 @@ int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 	return !cx.guarded || peer_open(&cx, to) != PEER_SHUT ? 0 : -EPERM;
 }
 
-/* Once closed it sends nothing. The daemon's own is closed by the kernel, too, when that is killed, before
- * anybody else can have its number (B119). */
+/* Once closed it sends nothing, but what it has sent its peer reads. The daemon's own is closed by the
+ * kernel, too, when that is killed, before anybody else can have its number (B119). */
 SEC("fentry/unix_release")
 int BPF_PROG(weir_unix_close, struct socket *sock)
 {
@@ -142,7 +142,10 @@ int BPF_PROG(weir_unix_close, struct socket *sock)
 	if (!sk)
 		return 0;
 	__u64 cookie = bpf_get_socket_cookie(sk);
-	bpf_map_delete_elem(&outside_unix, &cookie);
+	struct unix_sock *end = end_of(sk) == UNIX_OUTSIDE ? bpf_skc_to_unix_sock(sk) : 0;
+	struct sock *peer = end ? end->peer : 0;
+	if (!peer || !note_end(bpf_get_socket_cookie(peer), UNIX_OUTSIDE))
+		bpf_map_delete_elem(&outside_unix, &cookie);
 	struct settings *c = configuration();
 	if (!c || cookie != c->control)
 		return 0;
@@ -234,22 +237,30 @@ struct {
 	__uint(pinning, LIBBPF_PIN_BY_NAME);
 } receives_from SEC(".maps");
 
-/* receives_outside: what the thread receives from leads to somebody outside cx's container. */
+/* leads_outside: a connection leads to somebody outside cx's container. */
+static __always_inline int leads_outside(struct cgroup_ctx *cx, struct sock *sk)
+{
+	return !(inside(cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && flows_inside(cx, sk));
+}
+
+/* receives_outside: the same of what the thread receives from. Where that is not known, it could not be
+ * noted, or the call is older than the guard. */
 static __always_inline int receives_outside(struct cgroup_ctx *cx)
 {
 	__u64 *from = bpf_task_storage_get(&receives_from, bpf_get_current_task_btf(), 0, 0);
-	struct sock *sk = from ? (struct sock *)*from : 0;
-	return sk && !(inside(cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && flows_inside(cx, sk));
+	if (!from)
+		return !(cx->guarded & GUARDED_LATE);
+	return *from && leads_outside(cx, (struct sock *)*from);
 }
 
-/* note_receipt: 0: it could not. */
+/* note_receipt: from: 0: no connection, others know who sends there. Says whether it could. */
 static __always_inline int note_receipt(__u64 from)
 {
 	__u64 *was = bpf_task_storage_get(&receives_from, bpf_get_current_task_btf(), 0,
-	                                  from ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
+	                                  BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (was)
 		*was = from;
-	return was || !from;
+	return was != 0;
 }
 
 /* A network socket from outside has packets that this container's check never
@@ -488,9 +499,11 @@ static __always_inline int may_take(struct socket *sock, struct msghdr *msg)
 	judged_ctx(&cx);
 	if (!cx.guarded)
 		return 1;
-	if (!note_receipt(BPF_CORE_READ(sk, sk_type) != SOCK_DGRAM ? address_of(sk) : 0))
-		return 0;
-	return is_unrestricted(&cx) || !receives_outside(&cx) || refuse_receipt(&cx);
+	int connected = BPF_CORE_READ(sk, sk_type) != SOCK_DGRAM;
+	int noted = note_receipt(connected ? address_of(sk) : 0);
+	if (!connected || !leads_outside(&cx, sk))
+		return 1;
+	return (noted && is_unrestricted(&cx)) || refuse_receipt(&cx);
 }
 
 SEC("fmod_ret/security_socket_recvmsg")

@@ -205,13 +205,16 @@ func (s *FileSink) Write(e Event) error {
 		s.over[e.Kind]++
 		return nil
 	}
-	for _, lost := range s.over.events("kept", e.Time) {
-		if err := s.kept.Write(lost); err != nil {
-			return err
+	for _, lost := range append(s.over.events("kept", e.Time), e) {
+		if s.kept.Write(lost) != nil { // the log has it
+			s.over[e.Kind]++
+			return nil
 		}
-		delete(s.over, Kind(lost.Loss.What))
+		if lost.Loss != nil {
+			delete(s.over, Kind(lost.Loss.What))
+		}
 	}
-	return s.kept.Write(e)
+	return nil
 }
 
 // kept says whether an event tells more than what was executed and let through.

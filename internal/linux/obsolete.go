@@ -23,13 +23,6 @@ func UseUpWarnings() error {
 		_ = unix.Flock(fd, mandatory)
 		unix.Close(fd)
 	}
-	if fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0); err == nil {
-		const times = 10
-		for range times {
-			_ = unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: -1})
-		}
-		unix.Close(fd)
-	}
 	const packets = 10 // SOCK_PACKET
 	if fd, err := unix.Socket(unix.AF_INET, packets|unix.SOCK_CLOEXEC, 0); err == nil {
 		unix.Close(fd)

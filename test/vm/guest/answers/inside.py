@@ -599,6 +599,11 @@ def takes_left():
     t.start()
     while not is_in(t, 47):
         time.sleep(0.02)
+    leaves(s, far)
+    t.join()
+
+
+def leaves(s, far):
     s.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [far.fileno()]))])
     far.close()
     s.recv(1)
@@ -606,7 +611,16 @@ def takes_left():
     for name in args:
         open(name).read()
     print("closed", flush=True)
-    t.join()
+
+
+def takes_left_closed():
+    """The other end is closed by the time that it is received from."""
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("\0answers-%d" % port)
+    near, far = socket.socketpair()
+    leaves(s, far)
+    sys.stdin.readline()
+    write_into(near)
 
 
 def takes_accepted():

@@ -467,13 +467,14 @@ def message():
     until(lambda: libc.msgrcv(queue, b, 90, 0, 0o4000) > 0 and b.raw[8:].rstrip(b"\0"), queue)
 
 
-def hands_over(s, connect=lambda: None):
+def hands_over(s, connect=lambda: None, after=lambda: None):
     """Hands in a pipe over a connection."""
     r, w = os.pipe()
     os.set_blocking(r, False)
     try:
         connect()
         s.sendmsg([b"."], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [w]))])
+        after()
     except OSError as e:
         print("outside:", e, flush=True)
     print("tried", flush=True)
@@ -566,12 +567,21 @@ def closes_first():
     until(poll)
 
 
-def takes_left():
+def takes_left(): hands_over(left())
+
+
+def takes_left_closed():
+    far = left()
+    hands_over(far, after=far.close)
+
+
+def left():
+    """An end that has left the container."""
     c = accepted()
     far = socket.recv_fds(c, 1, 1)[1][0]
     c.send(b".")
     sys.stdin.readline()
-    hands_over(socket.socket(fileno=far))
+    return socket.socket(fileno=far)
 
 
 def takes_accepted():

@@ -143,7 +143,7 @@ func TestFleet(t *testing.T) {
 	}
 	n.denied(to, p)
 
-	n.sensor.Policy(t, fmt.Sprintf(sensorPolicy, 15, operators))
+	n.sensor.Policy(t, fmt.Sprintf(sensorPolicy, 120, operators))
 	to, p, q = n.connect()
 	hash = n.seen(q)
 	end()
