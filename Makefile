@@ -113,6 +113,7 @@ bench: images browser ## what Weir costs: a table, and bench/results.json
 	$(GO) test -run '^$$' -bench Guard -cpu 1 ./internal/toolguard
 	$(GO) test -run '^$$' -bench 'Paced' -benchtime 10s ./internal/bridge
 	$(GO) test -run '^$$' -bench 'Hook' ./cmd/hook
+	$(GO) test -run '^$$' -bench 'FirstByte' ./internal/modelproxy
 	$(GO) test -run '^$$' -bench 'Stand' ./internal/names
 	$(GO) test -run '^$$' -bench 'FirstPaint|Busy' -benchtime 10x ./test/console
 	$(GO) test -run '^$$' -bench Second -benchtime 20x ./internal/fleet/link

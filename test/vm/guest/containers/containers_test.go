@@ -274,6 +274,59 @@ func TestFindings(t *testing.T) {
 			t.Log(out)
 		}
 	})
+	t.Run("B34_chain", func(t *testing.T) { // through two volumes, and descriptors that are open already
+		const one, two = "/tmp/rootfs/one", "/tmp/rootfs/two"
+		rig.Must(t, "mkdir -p "+one+" "+two+"; : >"+one+"/f; : >"+two+"/f")
+		port := h.world.Port()
+		h.world.World.Listen(t, "udp", fmt.Sprintf("[::]:%d", port))
+		run := func(id, command string, mounts ...string) {
+			flags := []string{"--label", "weir.guard=1"}
+			for _, m := range mounts {
+				flags = append(flags, "--mount", "type=bind,"+m)
+			}
+			h.run(id, flags, "/bin/sh", "-c", command)
+			h.known(s, id, func(c control.Container) bool { return c.Live })
+		}
+		const read, write = ",options=rbind:ro", ",options=rbind:rw"
+		run("chain-1", "exec /bin/sleep 1000", "src="+one+",dst=/one"+write)
+		run("chain-2", "exec busybox tail -f /one/f >/two/f", "src="+one+",dst=/one"+read, "src="+two+",dst=/two"+write)
+		run("chain-3", fmt.Sprintf("busybox tail -f /two/f | while read x; do egress udp-sendto -to %s:%d -say $x; done", rig.World4, port), "src="+two+",dst=/two"+read)
+		say := func(text string) {
+			h.ctr("task", "exec", "--exec-id", text, "chain-1", "/bin/sh", "-c", "echo "+text+" >>/one/f")
+		}
+		clean, text := fmt.Sprintf("chain.clean.%d", port), fmt.Sprintf("chain.secret.%d", port)
+		say(clean)
+		if !h.world.WaitGot(clean, rig.Late/2) {
+			t.Fatal("what a clean container writes does not come through the others: the attempt proves nothing")
+		}
+		mark := h.world.Mark(t)
+		s.Taint(t, "chain-1", "secret")
+		say(text)
+		s.Event(t, func(e event.Event) bool {
+			return e.Container != nil && e.Container.Name == "chain-3" && e.Verdict != nil && e.Verdict.Decision == "deny"
+		})
+		h.world.Nothing(t, mark, text, port)
+		for _, id := range []string{"chain-1", "chain-2", "chain-3"} {
+			h.known(s, id, func(c control.Container) bool { return slices.Contains(c.Taint, "secret") })
+		}
+		why := ""
+		defer func() { t.Logf("weir why chain-3: %s", why) }()
+		h.until("weir why tells the way", func() bool {
+			why = s.Must(t, "why", "chain-3")
+			rest := why
+			for _, want := range []string{"chain-3", two, "chain-2", one, "chain-1", "(operator)"} {
+				_, after, found := strings.Cut(rest, want)
+				if !found {
+					return false
+				}
+				rest = after
+			}
+			return true
+		})
+		for _, id := range []string{"chain-1", "chain-2", "chain-3"} {
+			h.remove(id)
+		}
+	})
 	t.Run("B26", func(t *testing.T) {
 		port := h.world.Port()
 		at := fmt.Sprintf("127.0.0.1:%d", port)
