@@ -106,7 +106,7 @@ func (h *host) sends(text string, port int) []string {
 	at := fmt.Sprintf("%s:%d", rig.World4, port)
 	h.world.World.Listen(h.t, "tcp", fmt.Sprintf("[::]:%d", port))
 	h.world.World.Listen(h.t, "udp", fmt.Sprintf("[::]:%d", port))
-	return []string{"/bin/sh", "-c", fmt.Sprintf("while :; do egress udp -to %s -say %s; egress tcp -to %s -say %s; sleep 0.2; done", at, text, at, text)}
+	return []string{"/bin/sh", "-c", fmt.Sprintf("while :; do egress udp-sendto -to %s -say %s; egress tcp -to %s -say %s; sleep 0.2; done", at, text, at, text)}
 }
 
 // run starts a container on the host's network; flags are of ctr run.

@@ -226,5 +226,5 @@ func (k *kubelet) sends(text string, port int) []string {
 	at := fmt.Sprintf("%s:%d", bridgeAddr, port)
 	k.world.Here.Listen(k.t, "tcp", fmt.Sprintf("[::]:%d", port))
 	k.world.Here.Listen(k.t, "udp", fmt.Sprintf("[::]:%d", port))
-	return []string{"/bin/sh", "-c", fmt.Sprintf("while :; do egress udp -to %s -say %s; egress tcp -to %s -say %s; sleep 1; done", at, text, at, text)}
+	return []string{"/bin/sh", "-c", fmt.Sprintf("while :; do egress udp-sendto -to %s -say %s; egress tcp -to %s -say %s; sleep 1; done", at, text, at, text)}
 }
