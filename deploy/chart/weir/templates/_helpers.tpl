@@ -82,6 +82,9 @@ projected:
 {{/* The policy with what other values add to it. */}}
 {{- define "weir.policy" -}}
 {{- $p := deepCopy .Values.policy -}}
+{{- if not ($p.events | default dict).file -}}
+{{- $_ := unset ($p.events | default dict) "also" -}}
+{{- end -}}
 {{- range ($p.guard | default dict).parents -}}
 {{- if has . (list "kubepods" "/kubepods" "kubepods.slice" "/kubepods.slice") -}}
 {{- fail (printf "policy.guard.parents has %s, in which the sensor itself is: name the slices of the classes Burstable and BestEffort in it" .) -}}

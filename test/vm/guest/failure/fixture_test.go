@@ -20,8 +20,8 @@ import (
 func TestMain(m *testing.M) { inside.Main(m) }
 
 const (
-	soon     = 5 * time.Second // how long a held command may stay so when nobody can answer
-	parent   = "/failing"      // a guarded parent
+	soon     = 30 * time.Second // how long a held command may stay so when nobody can answer
+	parent   = "/failing"       // a guarded parent
 	stateDir = "/var/lib/weir"
 	logDir   = "/var/log/weir"
 	file     = "/run/rig-policy.yaml"
