@@ -32,7 +32,7 @@ import (
 )
 
 var (
-	modelSeed  = flag.Uint64("model.seed", 0, "the first sequence of TestModel; 0: any")
+	modelSeed  = flag.Uint64("model.seed", 1, "the first sequence of TestModel; 0: any")
 	modelRuns  = flag.Int("model.runs", 10, "how many sequences TestModel tries")
 	modelSteps = flag.Int("model.steps", 300, "how many steps each has")
 )
