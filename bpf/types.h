@@ -76,7 +76,7 @@ struct settings {
 	enum abi abi;
 	__u32 levels; /* bit n: a guarded parent stands n levels below the root; all: they are not known */
 	__u32 pad;
-	__u64 parents; /* one bit of 64 for each guarded parent, by a hash of its id */
+	__u64 parents;                    /* one bit of 64 for each guarded parent, by a hash of its id */
 	__u16 processors[MAX_PROCESSORS]; /* major numbers that drivers of processors were given; 0: none */
 };
 

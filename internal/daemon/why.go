@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"io/fs"
 
 	"weir/internal/control"
 	"weir/internal/event"
@@ -50,7 +51,7 @@ func history(y *control.Why, file, id string) error {
 	}
 	if len(kept) < maxHistory {
 		err := read(file, &older, func(e event.Event) bool { return len(kept) == 0 || e.Time.Before(kept[0].Time) })
-		if err != nil {
+		if err != nil && (len(kept) == 0 || !errors.Is(err, fs.ErrNotExist)) {
 			return err
 		}
 	}

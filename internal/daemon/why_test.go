@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,6 +29,14 @@ func TestF11UnreadHistory(t *testing.T) {
 		if err := history(&y, file, "c1"); err != nil || len(y.History) != 1 || y.Unread != bad {
 			t.Errorf("%d: %+v, %v", bad, y, err)
 		}
+	}
+	before := strings.Replace(string(line), "2001-", "2000-", 1) + "\n" // and what is kept is there as well
+	if err := os.WriteFile(file, []byte(before+string(line)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var y control.Why
+	if err := history(&y, file, "c1"); err != nil || len(y.History) != 2 || y.History[0].Time.Year() != 2000 {
+		t.Errorf("what the log has from before anything was kept: %+v, %v", y.History, err)
 	}
 	if err := history(&control.Why{}, file+".not-there", "c1"); err == nil {
 		t.Error("no log, and nobody is told")
