@@ -75,6 +75,9 @@ func (f *Fleet) check(p *parser, _ *yaml.Node, lines map[string]place) {
 			p.secretFile(line, "fleet."+key, file)
 		}
 	}
+	if f.Label != "" && !f.Identity {
+		p.Fail(lines["label"], "fleet.label is %s, and fleet.identity is not on: write identity: true beside it, or remove it", yamlQuote(f.Label))
+	}
 	answer := 0
 	for _, o := range f.Operators {
 		if slices.Contains(o.Roles, RoleAnswer) { // revoked or not: whoever revokes a key must not have to find a person first

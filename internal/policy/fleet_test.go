@@ -29,7 +29,8 @@ func TestFleetMistakes(t *testing.T) {
 		"operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: b, key: '" + key + "', roles: [answer]}]":      "a key of their own",
 		"operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: a, key: 'A" + key[1:] + "', roles: [answer]}]": `the name "a" twice`,
 		"operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: A, key: 'A" + key[1:] + "', roles: [answer]}]": `the name "A" twice`,
-		"two_people: true": "0 of fleet.operators may answer",
+		"label: weir.agent": "fleet.identity is not on",
+		"two_people: true":  "0 of fleet.operators may answer",
 		"two_people: true\n  operators: [{name: a, key: '" + key + "', roles: [answer]}, {name: b, key: 'A" + key[1:] + "', roles: [seal]}]": "1 of fleet.operators may answer",
 		"revoked: [alice]": "not a public key",
 	} {
