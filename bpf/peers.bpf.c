@@ -133,25 +133,27 @@ int BPF_PROG(weir_unix_send, struct socket *sock, struct socket *other)
 	return !cx.guarded || peer_open(&cx, to) != PEER_SHUT ? 0 : -EPERM;
 }
 
-/* Once closed it sends nothing, but what it has sent its peer reads. The daemon's own is closed by the
- * kernel, too, when that is killed, before anybody else can have its number (B119). */
+/* The daemon's own is closed by the kernel, too, when that is killed, before anybody else can have its number
+ * (B119). */
 SEC("fentry/unix_release")
 int BPF_PROG(weir_unix_close, struct socket *sock)
 {
-	struct sock *sk = sock->sk;
-	if (!sk)
-		return 0;
-	__u64 cookie = bpf_get_socket_cookie(sk);
-	struct unix_sock *end = end_of(sk) == UNIX_OUTSIDE ? bpf_skc_to_unix_sock(sk) : 0;
-	struct sock *peer = end ? end->peer : 0;
-	if (!peer || !note_end(bpf_get_socket_cookie(peer), UNIX_OUTSIDE))
-		bpf_map_delete_elem(&outside_unix, &cookie);
 	struct settings *c = configuration();
-	if (!c || cookie != c->control)
+	if (!sock->sk || !c || bpf_get_socket_cookie(sock->sk) != c->control)
 		return 0;
 	c->daemon = 0;
 	if (c->heartbeat)
 		c->heartbeat = HEARTBEAT_GONE;
+	return 0;
+}
+
+/* What a closed one has sent its peer still reads, and keeps it until then (B157). */
+SEC("fentry/unix_sock_destructor")
+int BPF_PROG(weir_unix_freed, struct sock *sk)
+{
+	__u64 cookie = BPF_CORE_READ(sk, __sk_common.skc_cookie.counter);
+	if (cookie)
+		bpf_map_delete_elem(&outside_unix, &cookie);
 	return 0;
 }
 
@@ -243,24 +245,21 @@ static __always_inline int leads_outside(struct cgroup_ctx *cx, struct sock *sk)
 	return !(inside(cx, BPF_CORE_READ(sk, sk_cgrp_data.cgroup)) && flows_inside(cx, sk));
 }
 
-/* receives_outside: the same of what the thread receives from. Where that is not known, it could not be
- * noted, or the call is older than the guard. */
+/* receives_outside: the same of what the thread receives from. */
 static __always_inline int receives_outside(struct cgroup_ctx *cx)
 {
 	__u64 *from = bpf_task_storage_get(&receives_from, bpf_get_current_task_btf(), 0, 0);
-	if (!from)
-		return !(cx->guarded & GUARDED_LATE);
-	return *from && leads_outside(cx, (struct sock *)*from);
+	return from && *from && leads_outside(cx, (struct sock *)*from);
 }
 
 /* note_receipt: from: 0: no connection, others know who sends there. Says whether it could. */
 static __always_inline int note_receipt(__u64 from)
 {
 	__u64 *was = bpf_task_storage_get(&receives_from, bpf_get_current_task_btf(), 0,
-	                                  BPF_LOCAL_STORAGE_GET_F_CREATE);
+	                                  from ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
 	if (was)
 		*was = from;
-	return was != 0;
+	return was || !from;
 }
 
 /* A network socket from outside has packets that this container's check never
@@ -500,10 +499,9 @@ static __always_inline int may_take(struct socket *sock, struct msghdr *msg)
 	if (!cx.guarded)
 		return 1;
 	int connected = BPF_CORE_READ(sk, sk_type) != SOCK_DGRAM;
-	int noted = note_receipt(connected ? address_of(sk) : 0);
-	if (!connected || !leads_outside(&cx, sk))
-		return 1;
-	return (noted && is_unrestricted(&cx)) || refuse_receipt(&cx);
+	if (!note_receipt(connected ? address_of(sk) : 0))
+		return 0;
+	return !connected || is_unrestricted(&cx) || !leads_outside(&cx, sk) || refuse_receipt(&cx);
 }
 
 SEC("fmod_ret/security_socket_recvmsg")

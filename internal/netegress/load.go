@@ -211,7 +211,7 @@ func (e *Egress) hooks() map[string]*ebpf.Program {
 	return map[string]*ebpf.Program{
 		"weir_connect": e.egress.WeirConnect, "weir_sendmsg": e.egress.WeirSendmsg, "weir_create": e.egress.WeirCreate,
 		"weir_unix": e.peers.WeirUnix, "weir_unix_send": e.peers.WeirUnixSend, "weir_receive": e.peers.WeirReceive,
-		"weir_attach": e.peers.WeirAttach, "weir_traceme": e.peers.WeirTraceme, "weir_unix_close": e.peers.WeirUnixClose,
+		"weir_attach": e.peers.WeirAttach, "weir_traceme": e.peers.WeirTraceme, "weir_unix_close": e.peers.WeirUnixClose, "weir_unix_freed": e.peers.WeirUnixFreed,
 		"weir_group": e.peers.WeirGroup, "weir_key": e.peers.WeirKey,
 		"weir_getsockopt": e.peers.WeirGetsockopt, "weir_bind": e.peers.WeirBind, "weir_listen": e.peers.WeirListen,
 		"weir_accept": e.peers.WeirAccept, "weir_accepted": e.peers.WeirAccepted, "weir_born": e.peers.WeirBorn,

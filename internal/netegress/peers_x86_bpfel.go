@@ -368,6 +368,7 @@ const (
 	peersProgWeirUmount     = "weir_umount"
 	peersProgWeirUnix       = "weir_unix"
 	peersProgWeirUnixClose  = "weir_unix_close"
+	peersProgWeirUnixFreed  = "weir_unix_freed"
 	peersProgWeirUnixSend   = "weir_unix_send"
 	peersProgWeirUserns     = "weir_userns"
 )
@@ -451,6 +452,7 @@ type peersProgramSpecs struct {
 	WeirUmount     *ebpf.ProgramSpec `ebpf:"weir_umount"`
 	WeirUnix       *ebpf.ProgramSpec `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.ProgramSpec `ebpf:"weir_unix_close"`
+	WeirUnixFreed  *ebpf.ProgramSpec `ebpf:"weir_unix_freed"`
 	WeirUnixSend   *ebpf.ProgramSpec `ebpf:"weir_unix_send"`
 	WeirUserns     *ebpf.ProgramSpec `ebpf:"weir_userns"`
 }
@@ -631,6 +633,7 @@ type peersPrograms struct {
 	WeirUmount     *ebpf.Program `ebpf:"weir_umount"`
 	WeirUnix       *ebpf.Program `ebpf:"weir_unix"`
 	WeirUnixClose  *ebpf.Program `ebpf:"weir_unix_close"`
+	WeirUnixFreed  *ebpf.Program `ebpf:"weir_unix_freed"`
 	WeirUnixSend   *ebpf.Program `ebpf:"weir_unix_send"`
 	WeirUserns     *ebpf.Program `ebpf:"weir_userns"`
 }
@@ -674,6 +677,7 @@ func (p *peersPrograms) Close() error {
 		p.WeirUmount,
 		p.WeirUnix,
 		p.WeirUnixClose,
+		p.WeirUnixFreed,
 		p.WeirUnixSend,
 		p.WeirUserns,
 	)

@@ -205,7 +205,7 @@ func TestAnswers(t *testing.T) {
 			f.sensor.WaitHook(t, s, told[w.name], before)
 		})
 	}
-	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_B126_B169_B171_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop), "B125_no_arguments": noArguments, "B139_obsolete_calls": obsolete} {
+	for name, fn := range map[string]func(*testing.T, *fixture){"B72_B73_talks_to_itself": talks, "B61_ends_as_ever": ends, "B69_listed": listed, "B135_other_directory": otherDirectory, "B83_own": own, "B81_B126_B169_B171_devices": devices, "B85_keyring": keyring, "B117_switch": switches, "B86_never_answers": never, "B119_killed": reborn((*rig.Sensor).Kill), "B119_stopped": reborn((*rig.Sensor).Stop), "B125_no_arguments": noArguments, "B139_obsolete_calls": obsolete, "B157_notes_end": notesEnd} {
 		t.Run(name, func(t *testing.T) { fn(t, f) })
 	}
 }
@@ -342,6 +342,56 @@ func noArguments(t *testing.T, f *fixture) {
 	if r.Exit != 0 || strings.Contains(log, path) || !strings.Contains(log, "with NULL argv") {
 		t.Errorf("%s: %s", r, log)
 	}
+}
+
+// notesEnd: what is known of a connection that leads outside is forgotten once both ends are closed, whichever was first.
+func notesEnd(t *testing.T, f *fixture) {
+	notes := func() (n int) {
+		noted, err := ebpf.LoadPinnedMap("/sys/fs/bpf/weir/outside_unix", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer noted.Close()
+		key, value := make([]byte, noted.KeySize()), make([]byte, noted.ValueSize())
+		for entries := noted.Iterate(); entries.Next(&key, &value); {
+			n++
+		}
+		return n
+	}
+	s := f.sensor.Guard(t, "notes")
+	const times = 64
+	const serves = `
+import socket, sys
+l = socket.socket(socket.AF_UNIX)
+l.bind("\0answers-notes")
+l.listen(8)
+print("serves", flush=True)
+for i in range(int(sys.argv[1])):
+    c = l.accept()[0]
+    if i % 2:
+        c.recv(1)
+    c.close()
+`
+	const connects = `
+import socket, sys
+for i in range(int(sys.argv[1])):
+    c = socket.socket(socket.AF_UNIX)
+    c.connect("\0answers-notes")
+    if not i % 2:
+        c.recv(1)
+    c.close()
+print("connected")
+`
+	out := f.world.Agent.Start(t, "python3", "-c", serves, strconv.Itoa(times))
+	if out.WaitLine("serves", rig.Late) == "" {
+		t.Fatal(out.Wait(t))
+	}
+	before := notes()
+	if r := s.Run(t, "python3", "-c", connects, strconv.Itoa(times)); r.Stdout != "connected\n" {
+		t.Fatal(r)
+	}
+	out.Wait(t)
+	rig.Eventually(t, "what is known of them is forgotten", func() bool { return notes() < before+times/4 })
 }
 
 // obsolete: so it does with the name of the first program that makes one of these calls.
