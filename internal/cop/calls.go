@@ -47,6 +47,9 @@ func (r *reader) tool(kind kind, tool string, args []word, given []string) (skip
 	switch kind {
 	case fetcher:
 		r.fetch(tool, args)
+		if strings.HasPrefix(tool, "git-remote-") { // it is told on its standard input which of both
+			r.out.Add(Contact|Send, tool)
+		}
 		return keyOptions
 	case sender:
 		r.send(tool, args)

@@ -57,7 +57,7 @@ func lookup(name string) kind {
 		return runsText
 	case commands.KnowsWrapper(name):
 		return wrapper
-	case name == "git-remote-http" || name == "git-remote-https": // what git has fetch
+	case name == "git-remote-http" || name == "git-remote-https": // what git has fetch and push
 		return fetcher
 	}
 	if stem := strings.TrimRight(name, "0123456789.-"); stem != "" {

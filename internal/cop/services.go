@@ -64,7 +64,7 @@ func (r *reader) cloud(tool string, args []word) {
 func (r *reader) versions(tool string, args []word) {
 	i := 0
 	for i < len(args) && strings.HasPrefix(args[i].text, "-") {
-		if t := args[i].text; t == "-C" || t == "-c" || t == "--git-dir" || t == "--work-tree" || t == "--namespace" {
+		if t := args[i].text; t == "-C" || t == "-c" || t == "--git-dir" || t == "--work-tree" || t == "--namespace" || t == "--attr-source" || t == "--config-env" {
 			i++
 		}
 		i++
@@ -79,6 +79,8 @@ func (r *reader) versions(tool string, args []word) {
 		if len(ops) > 0 && localRepository(ops[0]) {
 			return
 		}
+		r.out.Add(Contact|Send, tool+" "+sub)
+	case "remote-http", "remote-https":
 		r.out.Add(Contact|Send, tool+" "+sub)
 	case "clone", "ls-remote", "checkout", "export", "co":
 		if tool == "git" && sub != "clone" && sub != "ls-remote" {

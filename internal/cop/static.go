@@ -80,13 +80,13 @@ func observe(c Case) Indicators {
 		s = Text(c.Command)
 	}
 	if len(c.Argv) > 0 {
-		s.Merge(Argv(c.Argv))
+		s.Merge(said(c.Argv, c.Ancestry))
 	}
 	addDestination(&s, c.Destination) // which nothing above the command explains: that may be about another one (B166)
-	for _, p := range c.Ancestry {
+	for i, p := range c.Ancestry {
 		// What a shell was given says what feeds the command; a shell that reads a terminal says nothing.
 		if bare := len(p.Argv) < 2; !bare {
-			s.Merge(Argv(p.Argv))
+			s.Merge(said(p.Argv, c.Ancestry[i+1:]))
 		}
 	}
 	if c.Truncated || c.Command == "" && len(c.Argv) == 0 {
@@ -95,6 +95,18 @@ func observe(c Case) Indicators {
 	addFacts(&s, c.Judged)
 	if c.Taint.Secret {
 		s.Add(Tainted, "")
+	}
+	return s
+}
+
+// said reads the words of a process. What git has fetch and push only fetches where it is seen to be started by a git that does.
+func said(argv []string, above []Process) Indicators {
+	s := Argv(argv)
+	if len(argv) < 2 || !strings.HasPrefix(base(argv[0])+"-"+argv[1], "git-remote-http") || len(above) == 0 || len(above[0].Argv) < 2 {
+		return s
+	}
+	if base(above[0].Argv[0]) == "git" && said(above[0].Argv, above[1:]).Has&(Contact|Send) == Contact {
+		s.Has &^= Send
 	}
 	return s
 }
