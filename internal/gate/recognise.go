@@ -251,8 +251,15 @@ func (g *Gate) forget() {
 // EndRuns forgets the commands whose first process has ended.
 func (g *Gate) EndRuns(alive func(pid int, start uint64) bool) {
 	g.mu.Lock()
+	all := slices.Clone(g.running)
+	g.mu.Unlock()
+	over := map[string]bool{} // without the lock, which every verdict needs: it takes long to look
+	for _, r := range all {
+		over[r.id] = !alive(r.root.PID, r.root.Start)
+	}
+	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.running = slices.DeleteFunc(g.running, func(r running) bool { return !alive(r.root.PID, r.root.Start) })
+	g.running = slices.DeleteFunc(g.running, func(r running) bool { return over[r.id] })
 }
 
 // runs gives the recognised command that a process belongs to, itself or by an

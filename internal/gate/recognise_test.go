@@ -344,7 +344,14 @@ func TestB160OwnShare(t *testing.T) {
 		if calm.container.ID != "c1" {
 			t.Errorf("the first that runs is of %s", calm.container.ID)
 		}
-		r.EndRuns(func(pid int, start uint64) bool { return pid == calm.root.PID && start == calm.root.Start })
+		r.EndRuns(func(pid int, start uint64) bool {
+			if r.mu.TryLock() {
+				r.mu.Unlock()
+			} else {
+				t.Error("verdicts wait while it looks who lives")
+			}
+			return pid == calm.root.PID && start == calm.root.Start
+		})
 		if len(r.running) != 1 || r.running[0].root != calm.root {
 			t.Errorf("%d run", len(r.running))
 		}
