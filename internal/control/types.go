@@ -62,10 +62,9 @@ type Tainter interface {
 
 // Elsewhere is what a container was tainted with on other nodes.
 type Elsewhere struct {
-	Identity  string    `json:"identity"`
-	Taint     []string  `json:"taint,omitempty"`
-	Nodes     []string  `json:"nodes,omitempty"`    // which told so
-	Forgotten time.Time `json:"forgotten,omitzero"` // of the question that this answers
+	Identity string   `json:"identity"`
+	Taint    []string `json:"taint,omitempty"`
+	Nodes    []string `json:"nodes,omitempty"` // which told so
 }
 
 // Wanted is an identity that a node wants to know of.

@@ -24,6 +24,8 @@ const (
 	wantedTime = 500 * time.Millisecond // for a link that is there to tell: a runtime waits 1.5 s for all that is done before a start
 	linkBack   = time.Second            // a link comes again within it, or it is away
 	linkStays  = 5 * time.Second        // while nothing is wanted
+
+	forgetAhead = 2 * time.Second // that another clock may be ahead: an order to forget waits for it
 )
 
 // inquiries ask the node's link what containers that begin here were tainted with on other nodes. Nothing that it is told is signed, so it only adds
@@ -42,10 +44,11 @@ type inquiries struct {
 
 // inquiry is about one identity.
 type inquiry struct {
-	waits bool          // somebody does: it is asked first
-	told  chan struct{} // closed: the others are set
-	bits  taint.Bits
-	nodes string
+	waits     bool          // somebody does: it is asked first
+	forgotten time.Time     // as the link was asked: what it found before counts no more
+	told      chan struct{} // closed: the others are set
+	bits      taint.Bits
+	nodes     string
 }
 
 // want asks about an identity, and says whether a link is there to tell; nil: there is no room.
@@ -69,11 +72,14 @@ func (m *inquiries) want(identity string, waits bool) (q *inquiry, there bool) {
 	return q, q != nil && !m.late && (m.links > 0 || time.Now().Before(m.back))
 }
 
-// tell answers what was taken, and says whether that was anything.
-func (m *inquiries) tell(one control.Elsewhere, bits taint.Bits) bool {
+// tell answers what was taken, and says whether that was anything. What was asked before its identity was forgotten is asked again.
+func (m *inquiries) tell(one control.Elsewhere, bits taint.Bits, forgotten time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.taken[one.Identity]
+	if slices.ContainsFunc(all, func(q *inquiry) bool { return q.forgotten.Before(forgotten) }) {
+		return false
+	}
 	delete(m.taken, one.Identity)
 	m.late = m.late && len(all) == 0
 	for _, q := range all {
@@ -81,6 +87,16 @@ func (m *inquiries) tell(one control.Elsewhere, bits taint.Bits) bool {
 		close(q.told)
 	}
 	return len(all) > 0
+}
+
+// asks notes what a link is asked.
+func (m *inquiries) asks(identity string, forgotten time.Time) control.Wanted {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, q := range m.taken[identity] {
+		q.forgotten = forgotten
+	}
+	return control.Wanted{Identity: identity, Forgotten: forgotten}
 }
 
 // missed says that somebody waited in vain.
@@ -176,7 +192,7 @@ func (d *daemon) elsewhereTold(told []control.Elsewhere) error {
 		if err != nil {
 			return control.Errorf(control.Usage, "%w", err)
 		}
-		if one.Forgotten.Before(forgotten[one.Identity]) || !d.inquiries.tell(one, bits) || bits == 0 {
+		if !d.inquiries.tell(one, bits, forgotten[one.Identity]) || bits == 0 {
 			continue
 		}
 		for _, st := range d.state.List() {
@@ -204,7 +220,7 @@ func (d *daemon) Moved(ctx context.Context, told []control.Elsewhere) ([]control
 	}
 	var wanted []control.Wanted
 	for _, identity := range asked {
-		wanted = append(wanted, control.Wanted{Identity: identity, Forgotten: forgotten[identity]})
+		wanted = append(wanted, d.inquiries.asks(identity, forgotten[identity]))
 	}
 	return wanted, nil
 }
@@ -231,11 +247,18 @@ func (d *daemon) forgotten() (map[string]time.Time, error) {
 
 // forget has what is known of an identity elsewhere count no more, and clears the taint that its containers here had by then.
 func (d *daemon) forget(ctx context.Context, s fleet.Statement, by string) (string, error) {
+	for ahead := time.Until(s.Signed); ahead > 0; ahead = time.Until(s.Signed) { // else it would clear what is set after it came, and before it was signed
+		if ahead > forgetAhead {
+			return "", control.Errorf(control.Denied, "refused: it was signed at %s, and is taken when that has come here: compare the clocks", show.Time(s.Signed))
+		}
+		select {
+		case <-time.After(ahead):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
 	d.inquiries.forgets.Lock()
 	defer d.inquiries.forgets.Unlock()
-	if s.Signed.After(time.Now()) { // else it would clear what is set after it came, and before it was signed
-		return "", control.Errorf(control.Denied, "refused: it was signed at %s, and is taken when that has come here: compare the clocks", show.Time(s.Signed))
-	}
 	forgotten, err := d.forgotten()
 	if err != nil {
 		return "", err

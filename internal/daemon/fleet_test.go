@@ -47,7 +47,8 @@ func newNode(t testing.TB, name string) *asker {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { sink.Close() })
-	for name, key := range map[string]*ed25519.PrivateKey{"alice": &a.alice, "bob": &a.bob} {
+	for i, key := range []*ed25519.PrivateKey{&a.alice, &a.bob} {
+		name := []string{"alice", "bob"}[i]
 		file := filepath.Join(t.TempDir(), name)
 		public, err := fleet.NewKey(file)
 		if err == nil {
@@ -297,8 +298,6 @@ func TestNewestOrder(t *testing.T) {
 func (a *asker) withPolicyFile() {
 	a.t.Helper()
 	p := a.policies.Base()
-	alice := slices.IndexFunc(p.Fleet.Operators, func(o policy.Operator) bool { return o.Name == "alice" })
-	p.Fleet.Operators[0], p.Fleet.Operators[alice] = p.Fleet.Operators[alice], p.Fleet.Operators[0]
 	p.Fleet.Operators[0].Roles = []string{policy.RolePolicy}
 	a.policies.SetBase(p)
 	a.opts.PolicyPath = filepath.Join(a.t.TempDir(), "policy.yaml")

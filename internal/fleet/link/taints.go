@@ -117,7 +117,7 @@ func (t *taints) ask(ctx context.Context) error {
 // find joins what the other nodes told of an identity, and nobody has had forgotten since; of an agent, which a sensor forgets before the bucket
 // does, also what this node told.
 func (t *taints) find(ctx context.Context, w control.Wanted) (control.Elsewhere, error) {
-	all := control.Elsewhere{Identity: w.Identity, Forgotten: w.Forgotten}
+	all := control.Elsewhere{Identity: w.Identity}
 	ctx, cancel := context.WithTimeout(ctx, callTime)
 	defer cancel()
 	stream, err := t.js.Stream(ctx, "KV_"+t.taint())
