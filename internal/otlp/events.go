@@ -135,12 +135,16 @@ func (e *events) records(ctx context.Context, p event.Piece) (records []sdklog.R
 		}
 	}
 	if lost > 0 {
-		loss := event.Event{Time: time.Now().UTC(), Kind: event.Lost, Loss: &event.Loss{Stage: "otlp", What: what, Count: lost}}
-		if line, err := event.Marshal(loss); err == nil {
-			e.emit(ctx, loss, line)
-		}
+		e.emitLoss(ctx, what, lost)
 	}
 	return e.made.records, lost
+}
+
+func (e *events) emitLoss(ctx context.Context, what string, count uint64) {
+	loss := event.Event{Time: time.Now().UTC(), Kind: event.Lost, Loss: &event.Loss{Stage: "otlp", What: what, Count: count}}
+	if line, err := event.Marshal(loss); err == nil {
+		e.emit(ctx, loss, line)
+	}
 }
 
 var severities = map[event.Priority]log.Severity{
@@ -187,14 +191,28 @@ func (e *events) send(ctx context.Context, records []sdklog.Record) error {
 	if err := e.try(ctx, records, &t); err != nil {
 		return err
 	}
-	if t.sent == 0 && t.lost > 0 {
-		return t.why // it may be the endpoint that is wrong: the next events will show
+	if err := e.takes(ctx, &t); err != nil {
+		return err
 	}
 	e.count.WithLabelValues("sent").Add(float64(t.sent))
 	if t.lost > 0 {
 		e.count.WithLabelValues("lost").Add(float64(t.lost))
 		e.say(fmt.Sprintf("events: the endpoint does not take %d of %d, which are lost there: %s", t.lost, t.lost+t.sent, event.Plain(t.why)))
 	}
+	return nil
+}
+
+// takes tells an endpoint that has taken none of what was lost: why, if it does not take that either, for then it may be the endpoint that is wrong.
+func (e *events) takes(ctx context.Context, t *tally) error {
+	if t.sent > 0 || t.lost == 0 {
+		return nil
+	}
+	e.made.records = nil
+	e.emitLoss(ctx, "refused", uint64(t.lost))
+	if e.out.Export(ctx, e.made.records); !e.door.taken() || e.door.rejected > 0 {
+		return t.why
+	}
+	t.sent++
 	return nil
 }
 
@@ -216,9 +234,8 @@ func (e *events) try(ctx context.Context, records []sdklog.Record, t *tally) err
 	case !e.door.refused():
 		return err
 	case half == 0:
-		t.lost, t.why = t.lost+1, err
-		if t.sent == 0 && t.lost >= maxTries {
-			return err
+		if t.lost, t.why = t.lost+1, err; t.lost >= maxTries {
+			return e.takes(ctx, t)
 		}
 		return nil
 	}

@@ -204,6 +204,36 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Records that are all refused stop nothing where the endpoint takes the event that tells of them.
+func TestRefusedInARow(t *testing.T) {
+	r := newRig(t)
+	e, m := r.prepare(t)
+	r.status = func(body string) int {
+		if strings.Contains(body, "poison") {
+			return http.StatusBadRequest
+		}
+		return 0
+	}
+	for _, c := range []struct {
+		says    []string
+		counted string
+		took    []string
+	}{
+		{[]string{"poison", "poison", "poison", "poison", "poison", "poison", "one"}, "lost 6, sent 2", []string{"lost    4 refused events lost, stage otlp", "error   - one"}},
+		{[]string{"poison"}, "lost 7, sent 3", []string{"lost    1 refused events lost, stage otlp"}},
+	} {
+		r.records = nil
+		r.says(t, c.says...)
+		if err := e.carry(t.Context()); err != nil || counted(t, m) != c.counted || !slices.Equal(r.messages(t), c.took) {
+			t.Errorf("%q: %v, %s, took %q", c.says, err, counted(t, m), r.messages(t))
+		}
+	}
+	before := r.requests
+	if err := e.carry(t.Context()); err != nil || r.requests != before {
+		t.Errorf("sent again: %v, %d requests", err, r.requests-before)
+	}
+}
+
 // What the log has lost, and lines that are no events, are told to the collector and counted.
 func TestLosses(t *testing.T) {
 	r := newRig(t)
