@@ -312,7 +312,7 @@ func (s *system) vaultTest(f *vaultFlags) *cobra.Command {
 			if _, err := v.List(); err != nil { // told in full here, which an agent is not
 				return err
 			}
-			got, err := (&vault.Fetcher{Vault: v, Proxy: func() string { return proxy }}).Fetch(cmd.Context(), "", r)
+			got, err := (&vault.Fetcher{Vault: v, Proxy: func() string { return proxy }}).Fetch(cmd.Context(), "", nil, r)
 			if err != nil {
 				return err
 			}

@@ -112,22 +112,26 @@ func (s *ToolServer) taint(who Asker, of kept) error {
 // make makes the request, logs it, taints, and words the answer.
 func (c *session) make(ctx context.Context, in toolCall, seen permission.Call, fetcher *vault.Fetcher, r vault.Request, info vault.Info, use event.ToolUse, a admission) (string, map[string]any, error) {
 	s := c.server
-	if err := c.still(in, seen, a); err != nil { // binding a key takes its time too
-		return "", nil, s.denied(in.who, use, err)
-	}
-	if !a.approved { // a person's word is in the log already
+	still := func() error { // binding a key and waiting for it take their time too
+		if err := c.still(in, seen, a); err != nil || a.approved { // a person's word is in the log already
+			return err
+		}
 		before := a.decision
 		if err := s.Host.Log(event.Event{
 			Kind: event.Verdict, Container: &in.who.Container, Process: &in.who.Process, Command: asked(r, info.Binding, false), Verdict: &before,
 		}); err != nil {
 			s.Logger.WithError(err).Error("write the event of a tool")
-			return "", nil, refuse(textLog, "log_failed")
+			return refuse(textLog, "log_failed")
 		}
+		return nil
 	}
 	begun := s.Now()
-	got, err := fetcher.Fetch(ctx, place(in.who), r)
+	got, err := fetcher.Fetch(ctx, place(in.who), still, r)
 	use.Duration = s.Now().Sub(begun).Round(time.Millisecond).Milliseconds()
 	fetcher.Clean(r.Key, &use.Path, &use.Reason)
+	if no, ok := errors.AsType[*refusal](err); ok {
+		return "", nil, s.denied(in.who, use, no)
+	}
 	if err != nil {
 		use.Failure = string(vault.ClassOf(err))
 		if failed := s.log(in.who, use, a.decision); failed != nil {

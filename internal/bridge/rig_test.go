@@ -58,6 +58,7 @@ type rig struct {
 	logErr  error // of tool events
 	trusted bool
 	killed  bool
+	checked int // how often killed was asked for
 	mode    string
 	bits    []string // taint of the container that the client is in
 	tools   *ToolServer
@@ -257,6 +258,7 @@ func (r *rig) Check(c permission.Call, mode string) permission.Result {
 func (r *rig) Killed(string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.checked++
 	return r.killed
 }
 

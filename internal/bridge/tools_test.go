@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -853,6 +854,54 @@ func TestShareOfCalls(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatal(text)
 		}
+	}
+}
+
+// B163: a call that waits for the key is held against the operator's word once its turn has come.
+func TestB163SealedMeanwhile(t *testing.T) {
+	r := newRig(t)
+	r.bind(r.host())
+	r.allow("allow: [VaultHttpFetch(gh)]", "")
+	until := func(what string, seen func() bool) {
+		t.Helper()
+		deadline := time.Now().Add(time.Minute)
+		for met := false; !met; time.Sleep(time.Millisecond) {
+			r.mu.Lock()
+			met = seen()
+			r.mu.Unlock()
+			if time.Now().After(deadline) {
+				t.Fatal(what)
+			}
+		}
+	}
+	for _, path := range []string{"/slow", "/"} {
+		if a := r.hook(wire.Request{}, fetchName, r.request(path)); a.Decision != wire.Allow {
+			t.Fatal(a)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go r.client().CallTool(ctx, &callParams{Name: fetchName, Arguments: r.request("/slow")})
+	until("the first is not sent", func() bool { return len(r.sent) == 1 })
+	checked := r.checked
+	answer := make(chan *callResult, 1)
+	go func() {
+		res, err := r.client().CallTool(t.Context(), &callParams{Name: fetchName, Arguments: r.request("/")})
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- res
+	}()
+	until("the second is not checked", func() bool { return r.checked >= checked+2 })
+	r.mu.Lock()
+	r.mode = "seal"
+	r.mu.Unlock()
+	cancel()
+	if res := <-answer; res == nil || !res.IsError || !strings.Contains(res.Text, "closed") || len(r.sent) != 1 {
+		t.Errorf("%+v, sent %d", res, len(r.sent))
+	}
+	if uses := r.uses(); !slices.ContainsFunc(uses, func(e event.Event) bool { return e.Verdict.Decision == "deny" && e.Verdict.Reason == "sealed" }) {
+		t.Errorf("%+v", uses)
 	}
 }
 

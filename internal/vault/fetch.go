@@ -23,6 +23,7 @@ const (
 	MaxTime     = 30 * time.Second
 	MaxResponse = 1 << 20 // bytes of the body, decompressed
 	maxHeaders  = 64 << 10
+	maxWait     = 2 * time.Minute // for a turn
 )
 
 // Response is what came back, without the secret (V5).
@@ -85,15 +86,23 @@ func (f *Fetcher) take(r Request) (entry, error) {
 	return e, nil
 }
 
-// Fetch makes one request for a container. The secret is read, used and wiped here; errors are *Error.
-func (f *Fetcher) Fetch(ctx context.Context, container string, r Request) (Response, error) {
+// Fetch makes one request for a container. still, which may be nil, is asked once its turn has come: an error of it is given on, and nothing is sent.
+// The secret is read, used and wiped here; other errors are *Error.
+func (f *Fetcher) Fetch(ctx context.Context, container string, still func() error, r Request) (Response, error) {
+	waiting, end := context.WithTimeout(ctx, maxWait)
+	defer end()
 	// First the container's own among themselves, so that few of them are before another's (B163).
 	for _, turn := range []string{container + "\x00" + r.Key, r.Key} {
-		leave, err := f.enter(ctx, turn)
+		leave, err := f.enter(waiting, turn)
 		if err != nil {
 			return Response{}, err
 		}
 		defer leave()
+	}
+	if still != nil {
+		if err := still(); err != nil {
+			return Response{}, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(f.Time, MaxTime))
 	defer cancel()
@@ -148,6 +157,9 @@ func (f *Fetcher) enter(ctx context.Context, key string) (leave func(), err erro
 		}, nil
 	case <-ctx.Done():
 		done()
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			return nil, refuse(Timeout, "other requests with this key were before this one for too long: it was not sent, make it again later")
+		}
 		return nil, afresh(ctx, ctx.Err())
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"weir/internal/permission"
@@ -52,7 +54,7 @@ func TestPlainFetchV3(t *testing.T) {
 			XAPIKey: {"X-Api-Key", secret}, Custom: {"X-Secret", secret},
 		} {
 			r.seen = nil
-			got, err := r.fetch.Fetch(t.Context(), "c", r.request("/proto?q=1", scheme))
+			got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/proto?q=1", scheme))
 			if err != nil {
 				t.Fatal(scheme, err)
 			}
@@ -101,7 +103,7 @@ func TestNothingComesBackV12(t *testing.T) {
 					"/br":       "unknown_encoding ",
 				} {
 					t.Run(fmt.Sprintf("%s, %s, h2 %v%s", name, scheme, h2, path), func(t *testing.T) {
-						got, err := r.fetch.Fetch(t.Context(), "c", r.request(path, scheme))
+						got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request(path, scheme))
 						code, part, _ := strings.Cut(want, " ")
 						if err != nil {
 							if h2 && path == "/reset" && ClassOf(err) == Protocol {
@@ -138,7 +140,7 @@ func TestF33NothingChangedComesBackV5(t *testing.T) {
 				r := newRig(t, h2)
 				setOld(t, r.vault, "gh", value, r.binding())
 				for _, path := range []string{"/changed", "/bare", "/worse", "/redirect", "/echo", "/401", "/header", "/forms"} {
-					got, err := r.fetch.Fetch(t.Context(), "c", r.request(path, scheme))
+					got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request(path, scheme))
 					if path == "/changed" && (err != nil || !strings.Contains(got.Body, "changed")) {
 						t.Fatalf("%+v, %v", got, err)
 					}
@@ -203,7 +205,7 @@ func TestTooShortWithoutWhiteSpaceV5(t *testing.T) {
 		for _, scheme := range schemes {
 			r := newRig(t, false)
 			setOld(t, r.vault, "gh", value, r.binding())
-			_, err := r.fetch.Fetch(t.Context(), "c", r.request("/echo", scheme))
+			_, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/echo", scheme))
 			if ClassOf(err) != Unusable || !strings.Contains(err.Error(), "weir vault rotate gh") || len(r.seen) > 0 {
 				t.Errorf("%q, %s: %v after %d requests", value, scheme, err, len(r.seen))
 			}
@@ -232,7 +234,7 @@ func TestCleanTakesOutWhatHeadersCarryV12(t *testing.T) {
 func TestHeadersThatAreReplacedV5(t *testing.T) {
 	r := newRig(t, false)
 	set(t, r.vault, "gh", "", secret, r.binding())
-	got, err := r.fetch.Fetch(t.Context(), "c", r.request("/header", Custom))
+	got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/header", Custom))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +257,7 @@ func TestLimitsV4(t *testing.T) {
 		r := newRig(t, h2)
 		set(t, r.vault, "gh", "", secret, r.binding())
 		for _, path := range []string{"/huge", "/bomb", "/limit"} {
-			got, err := r.fetch.Fetch(t.Context(), "c", r.request(path, Bearer))
+			got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request(path, Bearer))
 			if err != nil || !got.Truncated || len(got.Body) > MaxResponse || len(got.Body) < MaxResponse-100 || got.Bytes > 2<<20 {
 				t.Errorf("%s: %d bytes of %d, %v, %v", path, len(got.Body), got.Bytes, got.Truncated, err)
 			}
@@ -265,14 +267,14 @@ func TestLimitsV4(t *testing.T) {
 		}
 		r.fetch.Time = 300 * time.Millisecond
 		for _, path := range []string{"/stall", "/never"} {
-			if _, err := r.fetch.Fetch(t.Context(), "c", r.request(path, Bearer)); ClassOf(err) != Timeout {
+			if _, err := r.fetch.Fetch(t.Context(), "c", nil, r.request(path, Bearer)); ClassOf(err) != Timeout {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
 		r.fetch.Time = 0
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(100*time.Millisecond, cancel)
-		if _, err := r.fetch.Fetch(ctx, "c", r.request("/never", Bearer)); ClassOf(err) != Cancelled {
+		if _, err := r.fetch.Fetch(ctx, "c", nil, r.request("/never", Bearer)); ClassOf(err) != Cancelled {
 			t.Error(err)
 		}
 	}
@@ -306,7 +308,7 @@ func TestTransportFailuresV6V12(t *testing.T) {
 		{req("gh", "https://other.example.com/"), NotBound},
 		{req("none", "https://example.com/"), NoSuchKey},
 	} {
-		_, err := r.fetch.Fetch(t.Context(), "c", tt.req)
+		_, err := r.fetch.Fetch(t.Context(), "c", nil, tt.req)
 		if ClassOf(err) != tt.want || errors.Unwrap(err) != nil {
 			t.Errorf("%v, want %s", err, tt.want)
 		}
@@ -316,7 +318,7 @@ func TestTransportFailuresV6V12(t *testing.T) {
 	if r.Close(); before != 0 {
 		t.Errorf("%d requests arrived", before)
 	}
-	if _, err := r.fetch.Fetch(t.Context(), "c", req("gh", "https://example.com:"+r.port+"/")); ClassOf(err) != Connecting {
+	if _, err := r.fetch.Fetch(t.Context(), "c", nil, req("gh", "https://example.com:"+r.port+"/")); ClassOf(err) != Connecting {
 		t.Error(err)
 	}
 }
@@ -330,7 +332,7 @@ func TestF36StatusTextV5(t *testing.T) {
 		"500 " + base64.StdEncoding.EncodeToString([]byte(secret)): "[removed]==", "503 200 \x80": "200 \uFFFD",
 	} {
 		r.raw = "HTTP/1.1 " + line + "\r\nContent-Length: 0\r\n\r\n"
-		got, err := r.fetch.Fetch(t.Context(), "c", r.request("/raw", Bearer))
+		got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/raw", Bearer))
 		if err != nil || got.Text != want {
 			t.Errorf("%q: got %q, want %q, %v", line, got.Text, want, err)
 		}
@@ -374,7 +376,7 @@ func TestRequestsV1V12(t *testing.T) {
 	if err != nil || r.Method != "GET" || r.Host() != "api.example.com" || r.Path() != "/v1/x" {
 		t.Errorf("%+v %v", r, err)
 	}
-	if _, err := (&Fetcher{Vault: newVault(t)}).Fetch(t.Context(), "c", Request{URL: "http://x", Key: "gh"}); ClassOf(err) != Invalid {
+	if _, err := (&Fetcher{Vault: newVault(t)}).Fetch(t.Context(), "c", nil, Request{URL: "http://x", Key: "gh"}); ClassOf(err) != Invalid {
 		t.Error("a request that was not checked is made:", err)
 	}
 }
@@ -441,7 +443,7 @@ func TestPrivateAndRebindingV8(t *testing.T) {
 	} {
 		resolver := &names{answers: answers}
 		r.fetch.Resolver = resolver
-		if _, err := r.fetch.Fetch(t.Context(), "c", r.request("/echo", Bearer)); ClassOf(err) != Refused && ClassOf(err) != Resolving {
+		if _, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/echo", Bearer)); ClassOf(err) != Refused && ClassOf(err) != Resolving {
 			t.Errorf("%v: %v", answers, err)
 		}
 	}
@@ -453,11 +455,11 @@ func TestPrivateAndRebindingV8(t *testing.T) {
 	}
 	resolver := &names{answers: at("127.0.0.1", "127.0.0.2")}
 	r.fetch.Resolver = resolver
-	got, err := r.fetch.Fetch(t.Context(), "c", r.request("/proto", Bearer))
+	got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/proto", Bearer))
 	if err != nil || resolver.asked != 1 || got.Address.Addr().String() != "127.0.0.1" {
 		t.Errorf("%v, %d look-ups, %v", got.Address, resolver.asked, err)
 	}
-	if _, err := r.fetch.Fetch(t.Context(), "c", r.request("/proto", Bearer)); ClassOf(err) != Refused {
+	if _, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/proto", Bearer)); ClassOf(err) != Refused {
 		t.Errorf("the address that came second: %v", err)
 	}
 	if n := r.hits.Load(); n != 1 {
@@ -474,7 +476,7 @@ func TestProxiesOfTheEnvironmentAreIgnored(t *testing.T) {
 	t.Setenv("https_proxy", "http://127.0.0.1:1")
 	r := newRig(t, false)
 	set(t, r.vault, "gh", "", secret, r.binding())
-	if _, err := r.fetch.Fetch(t.Context(), "c", r.request("/proto", Bearer)); err != nil {
+	if _, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/proto", Bearer)); err != nil {
 		t.Error(err)
 	}
 	if tr, err := (&way{}).transport(); err != nil || tr.Proxy != nil {
@@ -500,7 +502,7 @@ func TestOneCallAtATimeM2(t *testing.T) {
 	var all sync.WaitGroup
 	for range 10 {
 		all.Go(func() {
-			if _, err := r.fetch.Fetch(t.Context(), "c", r.request("/", Bearer)); err != nil {
+			if _, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/", Bearer)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -519,10 +521,10 @@ func TestSecretsOfAnyBytes(t *testing.T) {
 	}
 	random[5] = 0
 	set(t, r.vault, "gh", "u", string(random), r.binding())
-	if _, err := r.fetch.Fetch(t.Context(), "c", r.request("/echo", Bearer)); ClassOf(err) != Unusable {
+	if _, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/echo", Bearer)); ClassOf(err) != Unusable {
 		t.Error(err)
 	}
-	got, err := r.fetch.Fetch(t.Context(), "c", r.request("/forms", Basic))
+	got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/forms", Basic))
 	if err != nil || got.Status != 200 {
 		t.Error(got, err)
 	}
@@ -539,7 +541,7 @@ func TestMethodsAndBodies(t *testing.T) {
 		if m != "GET" {
 			q.Body, want = `{"a":1}`, m+" application/json"
 		}
-		if got, err := r.fetch.Fetch(t.Context(), "c", q); err != nil || got.Body != want {
+		if got, err := r.fetch.Fetch(t.Context(), "c", nil, q); err != nil || got.Body != want {
 			t.Errorf("%s: %q %v", m, got.Body, err)
 		}
 	}
@@ -552,7 +554,7 @@ func BenchmarkFetch(b *testing.B) {
 	q := r.request("/proto", Bearer)
 	b.Run("vault", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := r.fetch.Fetch(b.Context(), "c", q); err != nil {
+			if _, err := r.fetch.Fetch(b.Context(), "c", nil, q); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -616,7 +618,7 @@ func TestB161HeaderOfTheKey(t *testing.T) {
 		b := r.binding()
 		b.Scheme, b.Header = c.scheme, c.header
 		set(t, r.vault, "gh", "me", secret, b)
-		_, err := r.fetch.Fetch(t.Context(), "c", r.request("/", c.asks))
+		_, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/", c.asks))
 		if c.sent == "" {
 			if ClassOf(err) != NotBound || len(r.seen) != 0 {
 				t.Errorf("%s: %v, sent %v", name, err, r.seen)
@@ -634,70 +636,77 @@ func TestB161HeaderOfTheKey(t *testing.T) {
 	}
 }
 
-// B163: of one container's calls with a key one is before another container's, whose time begins with its turn.
-func TestB163FairTurns(t *testing.T) {
-	r := newRig(t, false)
-	set(t, r.vault, "gh", "", secret, r.binding())
-	begun, goOn := make(chan string), make(chan struct{})
-	r.Config.Handler = http.HandlerFunc(func(_ http.ResponseWriter, req *http.Request) {
-		begun <- req.URL.Path
-		select {
-		case <-goOn:
-		case <-req.Context().Done():
-		}
-	})
-	var all sync.WaitGroup
-	call := func(container string, want Class) {
-		all.Go(func() {
-			if _, err := r.fetch.Fetch(t.Context(), container, r.request("/"+container, Bearer)); ClassOf(err) != want {
-				t.Errorf("%s: %v", container, err)
-			}
-		})
-	}
-	wait := func(turn string, users int) {
-		t.Helper()
-		for {
-			r.fetch.mu.Lock()
-			b := r.fetch.busy[turn]
-			there := b != nil && b.users == users
-			r.fetch.mu.Unlock()
-			if there {
-				return
-			}
-			time.Sleep(time.Millisecond)
-		}
-	}
-	for range 4 {
-		call("greedy", "")
-	}
-	wait("greedy\x00gh", 4)
-	order := []string{<-begun}
-	call("calm", "")
-	wait("gh", 2) // who has the key, and calm
-	for range 4 {
-		goOn <- struct{}{}
-		order = append(order, <-begun)
-	}
-	goOn <- struct{}{}
-	all.Wait()
-	if want := []string{"/greedy", "/calm", "/greedy", "/greedy", "/greedy"}; !slices.Equal(order, want) {
-		t.Errorf("in the order %v", order)
-	}
+// lookup is a resolver that finds nothing.
+type lookup func(host string)
 
-	r.fetch.Time = 2 * time.Second
-	for i, container := range []string{"slow", "slower"} {
-		call(container, Timeout)
-		if wait("gh", i+1); i == 0 {
-			<-begun
+func (l lookup) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
+	l(host)
+	return nil, &net.DNSError{}
+}
+
+// B163: of one container's calls with a key one is before another container's, whose time begins with its turn. Whether it may still be made is
+// asked then, and a turn that does not come ends the call.
+func TestB163FairTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := &Fetcher{Vault: newVault(t)}
+		set(t, f.Vault, "gh", "", secret, Binding{})
+		var all sync.WaitGroup
+		call := func(container string, still func() error, want func(error) bool) {
+			r, err := ParseRequest(fmt.Appendf(nil, `{"url":"https://%s.example.com/","vault_auth_key":"gh","reason":"r"}`, container))
+			if err != nil {
+				t.Error(err)
+			}
+			all.Go(func() {
+				if _, err := f.Fetch(t.Context(), container, still, r); !want(err) {
+					t.Errorf("%s: %v", container, err)
+				}
+			})
+			synctest.Wait()
 		}
-	}
-	call("calm", "")
-	wait("gh", 3)
-	<-begun // slower, which is over before calm begins
-	<-begun
-	goOn <- struct{}{}
-	all.Wait()
-	if len(r.fetch.busy) != 0 {
-		t.Errorf("%d turns are remembered", len(r.fetch.busy))
-	}
+		class := func(c Class) func(error) bool { return func(err error) bool { return ClassOf(err) == c } }
+		var order []string
+		f.Resolver = lookup(func(host string) {
+			order = append(order, strings.TrimSuffix(host, ".example.com"))
+			time.Sleep(time.Second)
+		})
+		for range 3 {
+			call("greedy", nil, class(Resolving))
+		}
+		sealed := false
+		refusal := errors.New("sealed")
+		call("calm", nil, class(Resolving))
+		call("late", func() error {
+			if sealed {
+				return refusal
+			}
+			return nil
+		}, func(err error) bool { return err == refusal })
+		sealed = true
+		all.Wait()
+		if want := []string{"greedy", "calm", "greedy", "greedy"}; !slices.Equal(order, want) {
+			t.Errorf("in the order %v", order)
+		}
+
+		f.Resolver = lookup(func(host string) {
+			if strings.HasPrefix(host, "slow") {
+				time.Sleep(time.Hour)
+			}
+			time.Sleep(MaxTime - time.Second)
+		})
+		for _, container := range []string{"slow", "slower"} {
+			call(container, nil, class(Timeout))
+		}
+		for _, container := range []string{"a", "b", "c"} { // of which c begins after 118 s
+			call(container, nil, class(Resolving))
+		}
+		begun := time.Now()
+		call("never", nil, func(err error) bool {
+			return ClassOf(err) == Timeout && strings.Contains(err.Error(), "it was not sent") && time.Since(begun) == maxWait
+		})
+		all.Wait()
+		if len(f.busy) != 0 {
+			t.Errorf("%d turns are remembered", len(f.busy))
+		}
+		time.Sleep(2 * time.Hour) // until the slow have ended too
+	})
 }

@@ -97,7 +97,7 @@ func TestProxyV8(t *testing.T) {
 		t.Setenv("HTTPS_PROXY", "http://127.0.0.1:1") // is not used in any case
 		resolver := &names{answers: at("127.0.0.1", "10.0.0.1")}
 		r.fetch.Resolver = resolver
-		got, err := r.fetch.Fetch(t.Context(), "c", r.request("/echo", Bearer))
+		got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/echo", Bearer))
 		if err != nil || got.Status != 200 || !strings.Contains(got.Body, "[removed]") || (got.Proto == "HTTP/2.0") != h2 || got.Address.String() != "127.0.0.1:"+r.port {
 			t.Fatalf("h2 %v: %+v, %v", h2, got, err)
 		}
@@ -110,7 +110,7 @@ func TestProxyV8(t *testing.T) {
 			t.Error("the proxy sees the secret, or nothing at all")
 		}
 		// What does not pass the check does not get to the proxy, whatever that would do with it.
-		if _, err := r.fetch.Fetch(t.Context(), "c", r.request("/echo", Bearer)); ClassOf(err) != Refused || len(p.asked) != 1 {
+		if _, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/echo", Bearer)); ClassOf(err) != Refused || len(p.asked) != 1 {
 			t.Errorf("a private address: %v, the proxy was asked %q", err, p.asked)
 		}
 	}
@@ -123,7 +123,7 @@ func TestProxyV8(t *testing.T) {
 	r.fetch.Proxy = p.url
 	q := r.request("/echo", Bearer)
 	q.url.Host = "other.example.org:" + r.port
-	if _, err := r.fetch.Fetch(t.Context(), "c", q); ClassOf(err) != Untrusted || other.hits.Load()+r.hits.Load() > 0 {
+	if _, err := r.fetch.Fetch(t.Context(), "c", nil, q); ClassOf(err) != Untrusted || other.hits.Load()+r.hits.Load() > 0 {
 		t.Errorf("another server: %v", err)
 	}
 }
@@ -151,7 +151,7 @@ func TestProxiesThatFailV6(t *testing.T) {
 		if tt.class == Timeout {
 			r.fetch.Time = 200 * time.Millisecond
 		}
-		got, err := r.fetch.Fetch(t.Context(), "c", r.request("/echo", Bearer))
+		got, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/echo", Bearer))
 		if ClassOf(err) != tt.class || !strings.Contains(err.Error(), tt.says) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -160,11 +160,11 @@ func TestProxiesThatFailV6(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	r.fetch.Proxy, r.fetch.Time = newProxy(t, "silence").url, 0
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, err := r.fetch.Fetch(ctx, "c", r.request("/echo", Bearer)); ClassOf(err) != Cancelled {
+	if _, err := r.fetch.Fetch(ctx, "c", nil, r.request("/echo", Bearer)); ClassOf(err) != Cancelled {
 		t.Errorf("cancelled: %v", err)
 	}
 	r.fetch.Proxy = func() string { return "" }
-	if _, err := r.fetch.Fetch(t.Context(), "c", r.request("/echo", Bearer)); err != nil || r.hits.Load() != 1 {
+	if _, err := r.fetch.Fetch(t.Context(), "c", nil, r.request("/echo", Bearer)); err != nil || r.hits.Load() != 1 {
 		t.Errorf("without one: %v, %d requests", err, r.hits.Load())
 	}
 }
