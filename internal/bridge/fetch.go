@@ -51,7 +51,7 @@ func (c *session) fetch(ctx context.Context, in toolCall) (string, map[string]an
 	use.Scheme, use.Header = r.Way(info.Binding)
 	free, ask := len(info.Binding.Hosts) == 0, ""
 	switch {
-	case use.Scheme == vault.Custom && info.Binding.Scheme == "": // some servers show others what is in a header (B161)
+	case info.Binding.Scheme == "" && use.Scheme != vault.Bearer && use.Scheme != vault.Basic: // some servers show others what is in a header (B161)
 		ask = "header_not_bound"
 	case free && s.Rules.Check(permission.Call{Tool: seen.Tool, Contents: wider}, "").Decision != permission.Allowed:
 		// Of a key that is bound nowhere, a person says where it may go (V7): a rule without a host does not.

@@ -20,6 +20,7 @@ import (
 	"weir/internal/memory"
 	"weir/internal/permission"
 	"weir/internal/show"
+	"weir/internal/vault"
 )
 
 const (
@@ -721,6 +722,12 @@ func TestB161HeaderIsAsked(t *testing.T) {
 	s := r.client()
 	q := r.request("/")
 	q["auth_scheme"], q["auth_header_name"] = "custom", "X-Title"
+	key := r.request("/")
+	key["auth_scheme"] = vault.XAPIKey
+	asked := r.person(gate.Reply{})
+	if text, res := r.announced(s, "", fetchName, key); !res.IsError || !strings.Contains(<-asked, "in the header X-Api-Key") {
+		t.Errorf("X-Api-Key: %s", text)
+	}
 	for i, reply := range []gate.Reply{{}, {Allow: true, For: gate.ForSession}, {}} {
 		q["url"] = fmt.Sprintf("https://%s/%d", r.host(), i)
 		asked := r.person(reply)
@@ -755,7 +762,7 @@ func TestB161HeaderIsAsked(t *testing.T) {
 		used = append(used, e.Verdict.Decision+" "+e.Use.Scheme+" "+e.Use.Header)
 	}
 	const custom, bearer = " custom X-Title", " bearer Authorization"
-	if d := cmp.Diff([]string{"deny" + custom, "allow" + custom, "deny" + custom, "deny" + custom, "allow" + bearer, "allow" + custom, "deny" + bearer}, used); d != "" {
+	if d := cmp.Diff([]string{"deny header_x_api_key X-Api-Key", "deny" + custom, "allow" + custom, "deny" + custom, "deny" + custom, "allow" + bearer, "allow" + custom, "deny" + bearer}, used); d != "" {
 		t.Error(d)
 	}
 }
