@@ -763,7 +763,7 @@ func (c *compared) verdict(a *asked, v gate.Verdict) {
 		c.fatal("%s got %v %s (%s); the model gives allow %t, %s", a.Process.Name, v.Decision, v.Reason, v.Text, want.Allow, want.Reason)
 	case want.About != nil && v.Question != c.questions[want.About]:
 		c.fatal("%s got %s by %s; in the model it is %s", a.Process.Name, v.Reason, v.Question, c.questions[want.About])
-	case want.By != nil && (v.Question != c.lasting[want.By] || v.Open == nil || v.Open.Bytes != want.Bytes):
+	case want.Bytes != 0 && (v.Open == nil || v.Open.Bytes != want.Bytes), want.By != nil && v.Question != c.lasting[want.By]:
 		c.fatal("%s got %+v by %s; in the model it is %d bytes by %s", a.Process.Name, v.Open, v.Question, want.Bytes, c.lasting[want.By])
 	case (want.Root == nil) != (v.Root == nil) || v.Root != nil && !strings.HasSuffix(want.Root.Name, fmt.Sprintf(" %d", v.Root.PID)):
 		c.fatal("%s: %+v is let out; in the model it is %+v", a.Process.Name, v.Root, want.Root)

@@ -199,7 +199,8 @@ func (p passed) verdict() Verdict {
 }
 
 // lets lets a process of a recognised command out, with bytes of those that all of them have together: as many as an approval that goes on
-// for a program has, and one grant has no more (B159). The zero Verdict: there are none left.
+// for a program has, and one grant has no more (B159), nor more than half of what is left: many short connections one after the other come
+// faster than what they did not use comes back. The zero Verdict: there are too few left for a connection.
 func (g *Gate) lets(k running, r Request) Verdict {
 	each := r.GrantBytes
 	if k.by == ByCop {
@@ -211,8 +212,8 @@ func (g *Gate) lets(k running, r Request) Verdict {
 	if now == nil {
 		return Verdict{}
 	}
-	open := Opening{From: k.id, Bytes: min(each, shares*each-now.drawn)}
-	if open.Bytes <= 0 {
+	open := Opening{From: k.id, Bytes: min(each, (shares*each-now.drawn+1)/2)}
+	if open.Bytes <= each/1024 {
 		return Verdict{}
 	}
 	now.drawn += open.Bytes

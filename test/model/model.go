@@ -87,7 +87,7 @@ type Verdict struct {
 	Reason string
 	About  *Question // whose answer it is
 	By     *Lasting  // or the approval that goes on
-	Bytes  int64     // that it opens of that
+	Bytes  int64     // that it opens of that, or of a command that was let run
 	Root   *Process  // who is let out with all that it starts; nil: who asked
 }
 
@@ -167,7 +167,7 @@ type let struct {
 	names     string
 	until     time.Duration
 	root      *Process // once it runs
-	grants    int      // that drew bytes: none comes back here
+	drawn     int64    // none of it comes back here
 }
 
 // Container is a guarded one.
@@ -381,7 +381,8 @@ func (w *World) decide(a *Ask) Verdict {
 		if k := w.recognised(a); k != nil {
 			v := w.logged(a, allow("recognised"))
 			if v.Allow {
-				k.grants++
+				v.Bytes = w.share(k)
+				k.drawn += v.Bytes
 			}
 			return v
 		}
@@ -825,10 +826,16 @@ func (w *World) firstLet(a *Ask) *Question {
 func (w *World) recognised(a *Ask) *let {
 	w.tidy()
 	k := w.runs(a)
-	if k != nil && k.text == a.Process.Command && k.names != "" && k.names == a.To && k.grants < 4 {
+	if k != nil && k.text == a.Process.Command && k.names != "" && k.names == a.To && w.share(k) > w.Grant/1024 {
 		return k
 	}
 	return nil
+}
+
+// share is what the next connection of a command that was let run may send: half of what the command has left, at most one grant.
+func (w *World) share(k *let) int64 {
+	left := 4*w.Grant - k.drawn
+	return min(w.Grant, left-left/2)
 }
 
 func (w *World) runs(a *Ask) *let {
