@@ -177,7 +177,7 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 	default:
 		return goOn() // untainted or observed meanwhile: the kernel lets it through
 	}
-	terms, err := d.lead(a, r.Destination, termsOf(d.policies.For(r.Container.ID), v))
+	terms, err := d.terms(a, r, v)
 	if err != nil {
 		return d.refuse(a, v, err) // an approval stays, for the next try
 	}
@@ -197,7 +197,6 @@ func (d *daemon) carryOut(a netegress.Ask, r gate.Request, v gate.Verdict, decid
 	if err != nil {
 		return d.refuse(a, v, err)
 	}
-	d.draws(g, v)
 	return errors.Join(goOn(), d.granted(a, r, v, terms, g))
 }
 

@@ -25,8 +25,15 @@ func newReviewer(p policy.Cop) (*cop.Cop, error) {
 	return c, nil
 }
 
+// terms are what a verdict that allows opens for who asked, and where its name leads. What the grant took is noted before that can end.
+func (d *daemon) terms(a netegress.Ask, r gate.Request, v gate.Verdict) (netegress.Terms, error) {
+	t := termsOf(d.policies.For(r.Container.ID), v, a.Held)
+	t.Granted = func(g netegress.Grant) { d.draws(g, v) }
+	return d.lead(a, r.Destination, t)
+}
+
 // termsOf is what a verdict that allows opens: less, when no person gave it.
-func termsOf(p policy.Policy, v gate.Verdict) netegress.Terms {
+func termsOf(p policy.Policy, v gate.Verdict, held bool) netegress.Terms {
 	grant := p.Grant
 	if v.By == gate.ByCop {
 		grant.Seconds, grant.Bytes = min(grant.Seconds, p.Cop.Grant.Seconds), min(grant.Bytes, p.Cop.Grant.Bytes)
@@ -36,6 +43,9 @@ func termsOf(p policy.Policy, v gate.Verdict) netegress.Terms {
 	}
 	t := netegress.Terms{
 		For: seconds(grant.Seconds), Bytes: grant.Bytes, ClaimFor: seconds(p.ApprovalTTL), Resolvers: resolversOf(p.Resolvers),
+	}
+	if v.Open != nil && (held || v.Root != nil) {
+		t.ClaimFor = 0 // its next try asks again, and draws anew: what this one did not use goes back
 	}
 	if root := v.Root; root != nil {
 		t.Root = netegress.Process{PID: root.PID, Start: root.Start, Comm: root.Comm}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"os"
 	"testing"
+	"time"
 
 	"weir/internal/event"
 	"weir/internal/gate"
@@ -27,12 +28,31 @@ func TestF01TermsNameWhoIsLetOut(t *testing.T) {
 		"passed":     {gate.Verdict{Reason: gate.Passed, By: gate.ByCop}, 0},
 		"recognised": {gate.Verdict{Reason: gate.Recognised}, 0},
 	} {
-		if got := termsOf(policy.Default(), tt.v).Root; got.PID != tt.want || got.PID != 0 && got.Start != st.Start {
+		if got := termsOf(policy.Default(), tt.v, true).Root; got.PID != tt.want || got.PID != 0 && got.Start != st.Start {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := termsOf(policy.Default(), gate.Verdict{Reason: gate.Recognised, Open: &gate.Opening{Bytes: 7}}).Bytes; got != 7 { // B159
+	if got := termsOf(policy.Default(), gate.Verdict{Reason: gate.Recognised, Open: &gate.Opening{Bytes: 7}}, true).Bytes; got != 7 { // B159
 		t.Errorf("%d bytes", got)
+	}
+}
+
+// B159: what a held call draws can be claimed by nobody when its process is killed: it goes back, and would be drawn twice.
+func TestB159HeldLeavesNoClaim(t *testing.T) {
+	ttl := seconds(policy.Default().ApprovalTTL)
+	for name, tt := range map[string]struct {
+		v    gate.Verdict
+		held bool
+		want time.Duration
+	}{
+		"a recognised command":                {gate.Verdict{Reason: gate.Recognised, Open: &gate.Opening{Bytes: 7}}, true, 0},
+		"one whose call has failed":           {gate.Verdict{Reason: gate.Recognised, Open: &gate.Opening{Bytes: 7}}, false, ttl},
+		"an approval that goes on":            {gate.Verdict{Reason: gate.Standing, Open: &gate.Opening{Bytes: 7, For: time.Minute}}, true, 0},
+		"one answer, which draws from nobody": {gate.Verdict{Reason: gate.Approved}, true, ttl},
+	} {
+		if got := termsOf(policy.Default(), tt.v, tt.held).ClaimFor; got != tt.want {
+			t.Errorf("%s can be claimed for %v, want %v", name, got, tt.want)
+		}
 	}
 }
 

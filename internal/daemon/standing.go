@@ -30,11 +30,11 @@ func (d *daemon) refuse(a netegress.Ask, v gate.Verdict, err error) error {
 // carryOutStanding lets out who a standing approval covers, within what that has left.
 func (d *daemon) carryOutStanding(a netegress.Ask, r gate.Request, v gate.Verdict, goOn func() error) error {
 	refuse := func(err error) error { return d.refuse(a, v, err) }
-	terms, err := d.lead(a, r.Destination, termsOf(d.policies.For(r.Container.ID), v))
+	terms, err := d.terms(a, r, v)
 	if err != nil {
 		return refuse(err)
 	}
-	terms = standingTerms(terms, v, a.Held)
+	terms = standingTerms(terms, v)
 	changed := func() bool { return v.Root != nil && !d.processes.Still(*v.Root) }
 	errChanged := errors.New("the process that was let out has ended, or runs something else than what was shown")
 	if changed() {
@@ -44,22 +44,18 @@ func (d *daemon) carryOutStanding(a netegress.Ask, r gate.Request, v gate.Verdic
 	if err != nil {
 		return refuse(err)
 	}
-	if changed() { // meanwhile: then the grant is the asker's own
-		return refuse(errors.Join(errChanged, d.egress.Revoke(a.Container, g.ID)))
+	if changed() { // meanwhile: then the grant is the asker's own, and gives back what it drew
+		return errors.Join(errChanged, d.egress.Revoke(a.Container, g.ID), d.egress.Refuse(a))
 	}
-	d.draws(g, v)
 	if !d.gate.InForce(v.Question) { // ended meanwhile
-		return refuse(d.egress.Revoke(a.Container, g.ID))
+		return errors.Join(d.egress.Revoke(a.Container, g.ID), d.egress.Refuse(a))
 	}
 	return errors.Join(goOn(), d.granted(a, r, v, terms, g))
 }
 
 // standingTerms are terms within what a standing approval has left.
-func standingTerms(t netegress.Terms, v gate.Verdict, held bool) netegress.Terms {
+func standingTerms(t netegress.Terms, v gate.Verdict) netegress.Terms {
 	t.For, t.ClaimFor = v.Open.For, min(t.ClaimFor, v.Open.For)
-	if held || v.Root != nil {
-		t.ClaimFor = 0 // its next try asks again, and the approval covers it
-	}
 	if left := v.Open.Left; left > 0 { // what is claimed late is over no later
 		t.ClaimFor = min(t.ClaimFor, left/2)
 		t.For = min(t.For, left-t.ClaimFor)
@@ -78,7 +74,7 @@ func (d *daemon) draws(g netegress.Grant, v gate.Verdict) {
 	}
 	d.mu.Unlock()
 	if ok {
-		d.gate.Return(took.from, min(took.bytes, g.Before))
+		go d.gate.Return(took.from, min(took.bytes, g.Before)) // as in giveBack
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"weir/internal/event"
 	"weir/internal/gate"
 	"weir/internal/netegress"
+	"weir/internal/policy"
 	"weir/internal/taint"
 )
 
@@ -30,7 +31,8 @@ func TestStandingTerms(t *testing.T) {
 		"without a time":                {gate.Opening{For: time.Minute}, nil, false, time.Minute, time.Minute},
 		"below a process":               {gate.Opening{For: time.Hour, Left: time.Hour}, root, false, time.Hour, 0},
 	} {
-		got := standingTerms(netegress.Terms{For: time.Minute, Bytes: 1 << 20, ClaimFor: 5 * time.Minute}, gate.Verdict{Open: &c.open, Root: c.root}, c.held)
+		v := gate.Verdict{Open: &c.open, Root: c.root}
+		got := standingTerms(termsOf(policy.Default(), v, c.held), v)
 		if got.For != c.opens || got.ClaimFor != c.claims {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -84,11 +86,16 @@ func TestDrawn(t *testing.T) {
 		c := newCompared(t, 1, map[string]int{})
 		defer c.close()
 		d, g := c.daemon, netegress.Grant{ID: 7}
-		d.draws(g, gate.Verdict{Reason: gate.Standing, Question: "abc234", Open: &gate.Opening{From: "abc234", Bytes: 10}})
+		granted := func(v gate.Verdict) {
+			terms, err := d.terms(netegress.Ask{Held: true}, gate.Request{}, v)
+			c.must(err)
+			terms.Granted(g) // by the grant itself, which cannot end meanwhile
+		}
+		granted(gate.Verdict{Reason: gate.Standing, Question: "abc234", Open: &gate.Opening{From: "abc234", Bytes: 10}})
 		if got := d.drawn[7]; got != (drawn{"abc234", 10}) {
 			t.Errorf("%+v", got)
 		}
-		d.draws(g, gate.Verdict{Reason: gate.Passed})
+		granted(gate.Verdict{Reason: gate.Passed})
 		if len(d.drawn) != 0 {
 			t.Errorf("%+v", d.drawn)
 		}
@@ -117,6 +124,7 @@ func TestB159DrawnAnew(t *testing.T) {
 		c.must(err)
 		left := func(want int64) {
 			t.Helper()
+			synctest.Wait()
 			if got := c.gate.Standing()[0].Left; got != want {
 				t.Errorf("%d bytes are left, want %d", got, want)
 			}

@@ -27,6 +27,7 @@ type Terms struct {
 	Resolvers     []netip.Addr             // what a DNS question opens besides the server that was asked
 	Real          netip.Addr               // where the asker's destination, which stands for a name, leads; else invalid
 	ResolveTarget func(grant uint64) error // nil, or called before a grant, or more of it, is opened
+	Granted       func(Grant)              // nil, or called before the grant that was made or extended can end or change
 }
 
 // resolveTarget is ResolveTarget's.
@@ -123,6 +124,14 @@ type opened struct {
 func (e *Egress) Grant(a Ask, t Terms) (Grant, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	g, err := e.grant(a, t)
+	if err == nil && t.Granted != nil {
+		t.Granted(g)
+	}
+	return g, err
+}
+
+func (e *Egress) grant(a Ask, t Terms) (Grant, error) {
 	a.Taint &^= e.clearedSince(a.Container, a.Time)
 	to := destinations(a.To, t.Resolvers)
 	if t.Real.IsValid() {
