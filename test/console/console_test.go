@@ -382,6 +382,7 @@ func TestWhoLooks(t *testing.T) {
 	b := newTab(t, "").opens(c.URL())
 	b.sees(`document.getElementById('status').textContent.endsWith(', alice') && !` + fmt.Sprintf(off, "some"))
 	b.selects("aaa222")
+	b.sees(`document.getElementById('error').hidden`) // or the page says that it cannot ask just then
 	b.key("a", "y")
 	b.sees(`!document.getElementById('q-aaa222')`)
 }
