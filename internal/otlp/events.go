@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -20,7 +18,6 @@ import (
 
 	"weir/internal/control"
 	"weir/internal/event"
-	"weir/internal/linux"
 )
 
 const (
@@ -59,18 +56,12 @@ func newEvents(o Options, of *resource.Resource, out *otlploghttp.Exporter, d *d
 		return nil, fmt.Errorf("count events: %w", err)
 	}
 	e.logger = sdklog.NewLoggerProvider(sdklog.WithProcessor(e.made), sdklog.WithResource(of)).Logger("weir")
-	data, err := os.ReadFile(e.file)
-	if errors.Is(err, os.ErrNotExist) {
-		if o.Since > 0 {
-			e.from = time.Now().Add(-o.Since)
-		}
-		return e, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &e.at)
-	}
+	there, err := event.LoadPlace(e.file, &e.at)
 	if err != nil {
-		return nil, fmt.Errorf("read where the events go on: %w: remove %s to send the whole log again", err, e.file)
+		return nil, err
+	}
+	if !there && o.Since > 0 {
+		e.from = time.Now().Add(-o.Since)
 	}
 	return e, nil
 }
@@ -80,12 +71,8 @@ func (e *events) store() error {
 	if e.at == (event.Place{}) {
 		return nil
 	}
-	data, err := json.Marshal(e.at)
-	if err == nil {
-		err = linux.WriteFileAtomic(e.file, data)
-	}
-	if err != nil {
-		return fmt.Errorf("store where the events go on: %w", err)
+	if err := event.StorePlace(e.file, e.at); err != nil {
+		return err
 	}
 	e.kept = time.Now()
 	return nil

@@ -43,9 +43,9 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { again(ctx, o.Say, "events", lookEvery, events.carry); return nil })
+	group.Go(func() error { event.Again(ctx, o.Say, "events", nil, lookEvery, mostWait, events.carry); return nil })
 	if every := time.Duration(o.Policy.MetricsSeconds) * time.Second; every > 0 {
-		group.Go(func() error { again(ctx, o.Say, "figures", every, figures.send); return nil })
+		group.Go(func() error { event.Again(ctx, o.Say, "figures", nil, every, mostWait, figures.send); return nil })
 	}
 	return errors.Join(group.Wait(), events.store())
 }
@@ -96,33 +96,4 @@ func resourceOf(ctx context.Context, node string) (*resource.Resource, error) {
 		return nil, fmt.Errorf("read OTEL_RESOURCE_ATTRIBUTES: %w", err)
 	}
 	return r, nil
-}
-
-// again does something now and then; after a failure in a second, and then less and less often. It tells when that begins to fail, and when it
-// works again.
-func again(ctx context.Context, say func(string), what string, every time.Duration, do func(context.Context) error) {
-	failing, wait := "", lookEvery
-	for ctx.Err() == nil {
-		err := do(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil && failing != "":
-			failing = ""
-			say(what + ": they go on")
-		case err != nil && err.Error() != failing:
-			failing = err.Error()
-			say(what + ": " + event.Plain(err))
-		}
-		pause := every
-		if err != nil {
-			pause, wait = wait, min(2*wait, mostWait)
-		} else {
-			wait = lookEvery
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(pause):
-		}
-	}
 }

@@ -2,10 +2,8 @@ package link
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -13,7 +11,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/internal/event"
-	"weir/internal/linux"
 )
 
 const (
@@ -49,27 +46,16 @@ type publisher struct {
 
 func newPublisher(s *Servers, node, dir string, log func(context.Context) (*event.Stored, error)) (*publisher, error) {
 	p := &publisher{Servers: s, node: node, file: filepath.Join(dir, "place.json"), log: log}
-	data, err := os.ReadFile(p.file)
-	if errors.Is(err, os.ErrNotExist) {
-		return p, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(data, &p.at)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read where the events go on: %w: remove %s to send the whole log again", err, p.file)
+	if _, err := event.LoadPlace(p.file, &p.at); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
 // store keeps the place. It need not be the newest: what is sent twice is dropped by who reads.
 func (p *publisher) store() error {
-	data, err := json.Marshal(p.at)
-	if err == nil {
-		err = linux.WriteFileAtomic(p.file, data)
-	}
-	if err != nil {
-		return fmt.Errorf("store where the events go on: %w", err)
+	if err := event.StorePlace(p.file, p.at); err != nil {
+		return err
 	}
 	p.kept = time.Now()
 	return nil

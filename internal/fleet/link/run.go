@@ -56,11 +56,20 @@ func (s *Servers) Run(ctx context.Context, n Node) error {
 	questions := &questions{Servers: s, Node: n, told: map[string]int{}}
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { follow(ctx, n.Sensor, asked, tainted); return nil })
-	group.Go(func() error { again(ctx, n.Say, "events", nil, lookEvery, events.publish); return nil })
-	group.Go(func() error { again(ctx, n.Say, "questions", asked, lookEvery, questions.tell); return nil })
-	group.Go(func() error { again(ctx, n.Say, "orders", nil, ordersEvery, orders.take); return nil })
-	group.Go(func() error { again(ctx, n.Say, "taint", tainted, ordersEvery, taints.tell); return nil })
-	group.Go(func() error { again(ctx, n.Say, "taint from other nodes", nil, 0, taints.ask); return nil })
+	group.Go(func() error { event.Again(ctx, n.Say, "events", nil, lookEvery, lookEvery, events.publish); return nil })
+	group.Go(func() error {
+		event.Again(ctx, n.Say, "questions", asked, lookEvery, lookEvery, questions.tell)
+		return nil
+	})
+	group.Go(func() error { event.Again(ctx, n.Say, "orders", nil, ordersEvery, lookEvery, orders.take); return nil })
+	group.Go(func() error {
+		event.Again(ctx, n.Say, "taint", tainted, ordersEvery, lookEvery, taints.tell)
+		return nil
+	})
+	group.Go(func() error {
+		event.Again(ctx, n.Say, "taint from other nodes", nil, 0, lookEvery, taints.ask)
+		return nil
+	})
 	err = group.Wait()
 	if events.at != (stored{}) {
 		err = errors.Join(err, events.store())
@@ -83,34 +92,6 @@ func follow(ctx context.Context, sensor *control.Client, asked, tainted chan<- s
 			return nil
 		})
 		sleep(ctx, lookEvery)
-	}
-}
-
-// again does something each time that there is news, and else now and then; after a failure each second. It tells when that begins to fail, and
-// when it works again.
-func again(ctx context.Context, say func(string), what string, news <-chan struct{}, every time.Duration, do func(context.Context) error) {
-	failing := ""
-	for ctx.Err() == nil {
-		err := do(ctx)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil && failing != "":
-			failing = ""
-			say(what + ": they go on")
-		case err != nil && err.Error() != failing:
-			failing = err.Error()
-			say(what + ": " + event.Plain(err))
-		}
-		if err != nil {
-			sleep(ctx, lookEvery)
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-news:
-		case <-time.After(every):
-		}
 	}
 }
 
